@@ -43,7 +43,7 @@ export const MetadataPatch = Type.Record(
 const Secret = (description: string) =>
   Type.Record(memberName(200), Type.Unknown(), { additionalProperties: false, maxProperties: 200, description });
 
-export const HealthState = Type.Object(
+const HealthState = Type.Object(
   {
     status: Type.Enum(["healthy", "degraded", "unhealthy", "unknown"]),
     checked_at: Nullable(Timestamp("When it was last tested.")),

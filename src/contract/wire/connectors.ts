@@ -3,7 +3,7 @@ import { type Static, Type } from "typebox";
 import { listQuery } from "./list.ts";
 import { Nullable } from "./times.ts";
 
-export const categories = [
+const categories = [
   "crm",
   "erp",
   "hr",

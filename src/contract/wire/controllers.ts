@@ -2,6 +2,7 @@
 // line from `ready` on; closing the request ends the session).
 import Type from "typebox";
 import { CONTROLLER_NAME } from "../controller.ts";
+import type { Problem } from "../problem.ts";
 import { listQuery } from "./list.ts";
 
 export const InvokeRequest = Type.Object(
@@ -102,15 +103,7 @@ export const DevelopmentRequest = Type.Object(
 export const BuildRequest = Type.Object({ folder: Type.String({ minLength: 1 }) }, { additionalProperties: false });
 
 /** A contract or build problem at its place. */
-export interface SourceProblem {
-  readonly file: string;
-  readonly line: number;
-  readonly column: number;
-  readonly pointer: string;
-  readonly code: string;
-  readonly message: string;
-  readonly fix: string;
-}
+export type SourceProblem = Omit<Problem, "value">;
 
 /** Milliseconds of each step between a save and the new version serving. */
 export interface ReloadPhases {

@@ -22,7 +22,7 @@ const Tier = Type.Enum([...tiers], { description: "Rate and account limits.", ex
 const Expiry = Timestamp("When it ends by itself.");
 
 /** One of a credential's secrets: its public part and when it was last used, by which a roll can be ended safely. */
-export const CredentialSecret = Type.Object(
+const CredentialSecret = Type.Object(
   {
     id: Type.String({ examples: ["sec_01kabc"] }),
     created_at: Timestamp("When it was made."),

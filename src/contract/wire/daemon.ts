@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 
 /** One layer of the cell's lockdown, and whether it is in force on this machine. */
-export const IsolationLayer = Type.Object({
+const IsolationLayer = Type.Object({
   name: Type.String(),
   active: Type.Boolean(),
   detail: Type.Optional(Type.String()),

@@ -12,7 +12,7 @@ const syncStatuses = Object.keys(syncStates) as (keyof typeof syncStates)[];
 const Count = (description: string) => Type.Integer({ minimum: 0, description });
 const FieldName = Type.String({ minLength: 1, maxLength: 500 });
 
-export const Problem = Type.Object({ code: Type.String(), message: Type.String() });
+const Problem = Type.Object({ code: Type.String(), message: Type.String() });
 const Throughput = Type.Object({ records_per_s: Type.Number(), bytes_per_s: Type.Number() });
 
 export const Run = Type.Object(

@@ -45,7 +45,7 @@ function date(record: Json, stream: Json, sync: Json, day: Date): void {
 }
 
 /** The fields that a stream's transformations make. */
-export function added(stream: Json): { readonly path: string; readonly template: string }[] {
+function added(stream: Json): { readonly path: string; readonly template: string }[] {
   return list(stream["transformations"])
     .filter(isRecord)
     .flatMap((each) => list(each["fields"]).filter(isRecord))

@@ -122,7 +122,7 @@ const loginAnswer = {
 const requesterOf = (stream: Json): Json => (retrieverOf(stream)["requester"] as Json | undefined) ?? {};
 const decoderOf = (stream: Json): unknown => (retrieverOf(stream)["decoder"] as Json | undefined)?.["type"];
 export const retrieverOf = (stream: Json): Json => (stream["retriever"] as Json | undefined) ?? {};
-export const paginatorOf = (stream: Json): Json => (retrieverOf(stream)["paginator"] as Json | undefined) ?? {};
+const paginatorOf = (stream: Json): Json => (retrieverOf(stream)["paginator"] as Json | undefined) ?? {};
 
 interface Member {
   readonly stream: Json;

@@ -5,7 +5,7 @@ import { harmless } from "./harmless.ts";
 import { getBuiltin } from "./realm-builtins.ts";
 
 /** Pure computation, no way to the outside. */
-export const allowedBuiltins: ReadonlySet<string> = new Set([
+const allowedBuiltins: ReadonlySet<string> = new Set([
   ...["assert", "assert/strict", "async_hooks", "buffer", "console", "constants", "crypto", "diagnostics_channel"],
   ...["events", "os", "path", "path/posix", "path/win32", "perf_hooks", "process", "punycode", "querystring"],
   ...["stream", "stream/consumers", "stream/promises", "stream/web", "string_decoder", "sys", "timers"],

@@ -43,7 +43,7 @@ class NoSocket extends Writable {
   }
 }
 
-export class IncomingMessage extends Readable {
+class IncomingMessage extends Readable {
   readonly httpVersion = "1.1";
   readonly httpVersionMajor = 1;
   readonly httpVersionMinor = 1;
@@ -106,7 +106,7 @@ export class IncomingMessage extends Readable {
   }
 }
 
-export class ClientRequest extends Writable {
+class ClientRequest extends Writable {
   readonly method: string;
   readonly path: string;
   readonly host: string;

@@ -13,7 +13,7 @@ function uncurry<This, Args extends unknown[], Result>(
 export const parseJson: (text: string) => unknown = JSON.parse;
 export const stringifyJson: (value: unknown) => string | undefined = JSON.stringify;
 export const min = Math.min;
-export const createNull = Object.create as (prototype: null) => Record<string, never>;
+const createNull = Object.create as (prototype: null) => Record<string, never>;
 export const defineProperty = Object.defineProperty;
 export const StringOf = String;
 export const ErrorOf = Error;

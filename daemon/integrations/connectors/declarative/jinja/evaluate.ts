@@ -15,7 +15,7 @@ import { pythonJson } from "./text-filters.ts";
 const MAX_STEPS = 1_000_000;
 
 /** Names in force: a block sees its parents' names and writes its own. */
-export interface Scope {
+interface Scope {
   readonly names: Map<string, unknown>;
   readonly parent: Scope | undefined;
 }
