@@ -4,7 +4,6 @@ import type { FieldProblem } from "#contract/errors.ts";
 import { schemaErrors } from "#contract/json-schema/value-errors.ts";
 import { OutOfTime, within } from "#contract/time-limit.ts";
 import { costOf, isTiny } from "./schema-cost.ts";
-import { uniqueItems } from "./unique-items.ts";
 import type { Schema } from "./versions/schema.ts";
 
 /** Every place where the value does not fit; empty where it fits; null where `ms` milliseconds were not enough to tell. */
@@ -52,7 +51,7 @@ function checkOf(text: string, whole: boolean): Check {
 }
 
 function unlimited(schema: Schema, whole: boolean): (value: unknown) => readonly FieldProblem[] {
-  const errorsOf = schemaErrors(schema, { own: [uniqueItems], whole });
+  const errorsOf = schemaErrors(schema, whole);
   return (value) => {
     try {
       const errors = errorsOf(value);

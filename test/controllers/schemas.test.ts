@@ -100,7 +100,67 @@ test("what is unevaluated is told with patterns beside forms, and for names that
   }
 });
 
-test("what Ajv misses in one of its two ways is refused", () => {
+test("equal is what JSON Schema calls so, whatever a value's members are called", () => {
+  const odd = { toString: 1, valueOf: "x", constructor: null };
+  for (const schema of [{ enum: ["a", { a: 1 }] }, { const: { toString: 1 } }]) {
+    expect(problemsIn(schema, odd)).toHaveLength(1);
+    expect(problemsIn(schema, "{}")).toHaveLength(1);
+  }
+  expect(problemsIn({ const: { ...odd } }, odd)).toEqual([]);
+  expect(problemsIn({ enum: [{ a: [1, { b: 0 }], c: 2 }] }, { c: 2, a: [1, { b: -0 }] })).toEqual([]);
+});
+
+/** Each from https://github.com/json-schema-org/JSON-Schema-Test-Suite, where Ajv answers otherwise. */
+test.each([
+  [
+    "$dynamicRef leads where $ref would",
+    { $dynamicRef: "#t", $defs: { t: { $dynamicAnchor: "t", type: "string" } } },
+    "a",
+    1,
+  ],
+  ["$dynamicRef leads to an $anchor", { $dynamicRef: "#t", $defs: { t: { $anchor: "t", type: "string" } } }, "a", 1],
+  [
+    "an `if` alone evaluates",
+    { if: { patternProperties: { "^a": true } }, unevaluatedProperties: false },
+    { a: 1 },
+    { b: 1 },
+  ],
+  ["`contains` evaluates what it finds", { contains: { type: "string" }, unevaluatedItems: false }, ["a"], ["a", 1]],
+  [
+    "`contains` may find none",
+    { contains: { const: 0 }, minContains: 0, unevaluatedItems: { const: 1 } },
+    [0, 1],
+    [0, 2],
+  ],
+  [
+    "a form that fits evaluates all items",
+    { anyOf: [{ items: { type: "string" } }, true], unevaluatedItems: { type: "boolean" } },
+    ["a", "b"],
+    ["a", true],
+  ],
+  [
+    "a short list is looked at beyond `prefixItems`",
+    { prefixItems: [{}, {}, { type: "string" }], uniqueItems: true },
+    [1, 2],
+    [1, 1],
+  ],
+  [
+    "what a referred form left over",
+    {
+      $ref: "#/$defs/a",
+      properties: { b: true },
+      $defs: { a: { properties: { a: { type: "string" } } } },
+      unevaluatedProperties: { maximum: 1 },
+    },
+    { a: "a", b: 9, c: 1 },
+    { c: 2 },
+  ],
+])("%s", (_what, schema, good, bad) => {
+  expect(problemsIn(schema, good)).toEqual([]);
+  expect(problemsIn(schema, bad)).toHaveLength(1);
+});
+
+test("what a form that does not fit describes is left over, and a list shorter than its tuple is looked at", () => {
   const tuple = { prefixItems: [{ type: "string" }], contains: { type: "integer" } };
   expect(problemsIn(tuple, [])).toMatchObject([{ code: "contains" }]);
   expect(problemsIn(tuple, ["a", 1])).toEqual([]);
@@ -114,6 +174,14 @@ test("what Ajv misses in one of its two ways is refused", () => {
   expect([input(["a", 1]), output({ a: 1 })]).toEqual([["a", 1], { a: 1 }]);
   expect(() => input([])).toThrow("contain");
   expect(() => output({ a: 1, b: 1 })).toThrow("unevaluated");
+});
+
+test("levels of a schema that refers to itself cost what they are, with what is left over at each", () => {
+  const inner = { properties: { part: { $ref: "#" } }, required: ["part"] };
+  const schema = { anyOf: [inner, { properties: { leaf: true } }], unevaluatedProperties: false };
+  const nested = (leaf: object) => Array.from({ length: 30 }).reduce<object>((part) => ({ part }), leaf);
+  expect(problemsIn(schema, nested({ leaf: 1 }))).toEqual([]);
+  expect(problemsIn(schema, nested({ other: 1 }))).not.toEqual([]);
 });
 
 test("a multiple is one by the decimals that it is written with", () => {

@@ -2,13 +2,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { canonicalJson } from "#contract/canonical-json.ts";
 import { MagicError } from "#contract/errors.ts";
 import { createIdempotency } from "#daemon/identity/idempotency/idempotency.ts";
 import { fingerprintOf } from "#daemon/identity/idempotency/state.ts";
 import { openMasterKey } from "#daemon/secrets/master-key.ts";
 import { createSealer } from "#daemon/secrets/sealer.ts";
 import { createPresence } from "#daemon/storage/presence.ts";
-import { canonicalJson } from "#shared/canonical-json.ts";
 import { systemClock } from "#shared/clock.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 

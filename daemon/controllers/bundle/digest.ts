@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
+import { canonicalJson } from "#contract/canonical-json.ts";
 import type { ControllerContract } from "#contract/controller.ts";
-import { canonicalJson } from "#shared/canonical-json.ts";
 
 /** `sha256:<hex>` over the contract in canonical JSON and the code: the same sources give the same digest everywhere. */
 export function digestOf(contract: ControllerContract, code: string): string {

@@ -1,7 +1,7 @@
 // A schema's check as a call meets it: on the daemon's thread where it is quick. A pattern, or forms that refer to themselves, may take as
 // long as whoever sends the value wants: such a check goes on in a thread of its own, as do all of a large schema.
 import type { FieldProblem } from "#contract/errors.ts";
-import { LARGE } from "#contract/json-schema/value-errors.ts";
+import { isLarge } from "#contract/json-schema/value-errors.ts";
 import type { TimeLimit } from "../job-thread.ts";
 import { compileSchema } from "../schemas.ts";
 import type { Schema } from "../versions/schema.ts";
@@ -27,7 +27,7 @@ const slowChecks = checkThread("slow checks");
 export function schemaCheck(schema: Schema): SchemaCheck {
   const text = JSON.stringify(schema);
   // To compile a large one, and to read what came of it, takes longer than everybody else may be held up.
-  const check = text.length > LARGE ? null : compileSchema(text);
+  const check = isLarge(text) ? null : compileSchema(text);
   let slowUntil = 0;
   const own: SchemaCheck = {
     text,

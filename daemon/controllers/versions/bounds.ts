@@ -1,6 +1,7 @@
 // Which bounds of one schema are tighter than another's: lengths, numbers, patterns, formats.
+
+import { canonicalJson } from "#contract/canonical-json.ts";
 import { isMultiple } from "#contract/json-schema/multiple-of.ts";
-import { canonicalJson } from "#shared/canonical-json.ts";
 import { type SchemaObject, type Side, types } from "./schema.ts";
 
 const LOWER = ["minLength", "minItems", "minProperties"];

@@ -1,5 +1,5 @@
 // What `unevaluatedProperties` and `unevaluatedItems` are about depends on what stands beside them (2020-12, section 11).
-import { canonicalJson } from "#shared/canonical-json.ts";
+import { canonicalJson } from "#contract/canonical-json.ts";
 import type { Schema, SchemaObject } from "./schema.ts";
 
 const IN_PLACE = [

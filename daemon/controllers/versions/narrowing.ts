@@ -1,9 +1,8 @@
 // Where one JSON Schema (2020-12) refuses what another accepts. Errs on the side of naming a break: what it cannot compare counts as one
 // when it changed.
-import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import { addFormats } from "#contract/json-schema/formats.ts";
-import { code } from "#contract/json-schema/generated-code.ts";
-import { canonicalJson } from "#shared/canonical-json.ts";
+
+import { canonicalJson } from "#contract/canonical-json.ts";
+import { schemaErrors } from "#contract/json-schema/value-errors.ts";
 import { boundBreaks } from "./bounds.ts";
 import { asksForUnevaluated, EVALUATING, evaluatesAsMuch, isOpenEnded, othersOf } from "./evaluated.ts";
 import { overlaps } from "./overlap.ts";
@@ -155,17 +154,14 @@ function typeBreaks(a: SchemaObject, b: SchemaObject, context: Comparison): stri
 
 /** A finite set is simply tried. */
 function refusedValues(values: readonly unknown[], to: SchemaObject, { roots }: Comparison): string[] {
-  let check: ValidateFunction;
+  const definitions =
+    typeof roots.to === "object" ? { $defs: roots.to["$defs"], definitions: roots.to["definitions"] } : {};
   try {
-    const ajv = new Ajv2020({ strict: false, logger: false, validateSchema: false, code });
-    addFormats(ajv);
-    const definitions =
-      typeof roots.to === "object" ? { $defs: roots.to["$defs"], definitions: roots.to["definitions"] } : {};
-    check = ajv.compile({ ...definitions, ...to });
+    const errorsOf = schemaErrors({ ...definitions, ...to });
+    return values.filter((value) => errorsOf(value).length > 0).map((value) => JSON.stringify(value));
   } catch {
     return ["what was allowed"];
   }
-  return values.filter((value) => !check(value)).map((value) => JSON.stringify(value));
 }
 
 function objectBreaks(a: SchemaObject, b: SchemaObject, pointer: string, context: Comparison): Break[] {

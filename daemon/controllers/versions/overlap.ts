@@ -1,5 +1,5 @@
 // Whether one value could fit two forms of a `oneOf`.
-import { canonicalJson } from "#shared/canonical-json.ts";
+import { canonicalJson } from "#contract/canonical-json.ts";
 import { resolve } from "./resolve.ts";
 import { listOf, type Schema, type SchemaObject, types, valuesOf } from "./schema.ts";
 

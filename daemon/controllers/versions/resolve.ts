@@ -1,6 +1,7 @@
 // What a schema comes to that refers to others or stands in several parts.
+
+import { canonicalJson } from "#contract/canonical-json.ts";
 import { pointerParts, valueAt } from "#contract/json-pointer.ts";
-import { canonicalJson } from "#shared/canonical-json.ts";
 import { listOf, type Schema, type SchemaObject } from "./schema.ts";
 
 /**

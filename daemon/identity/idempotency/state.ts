@@ -1,8 +1,8 @@
 // Idempotency-Key: what a key means, and what the stored state of one says to do. The storage unit decides atomically; the
 // surfaces act on its answer: the core refuses a duplicate that is under way, the gateway joins it.
 import { hash } from "node:crypto";
+import { canonicalJson } from "#contract/canonical-json.ts";
 import { MagicError } from "#contract/errors.ts";
-import { canonicalJson } from "#shared/canonical-json.ts";
 import { DAY_MS } from "#shared/clock.ts";
 
 /** 24 hours: how long an answer is kept for its key. */

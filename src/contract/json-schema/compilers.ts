@@ -1,7 +1,7 @@
 // The two Ajvs of the checks: kept, because compiling the meta-schemas takes longer than all the rest.
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { addFormats } from "./formats.ts";
-import { readAtOnce } from "./generated-code.ts";
+import { openAjv } from "./ajv.ts";
+import { compileWithUnevaluated } from "./unevaluated.ts";
 import type { Schema } from "./walk.ts";
 
 let metaAjv: Ajv2020 | undefined;
@@ -18,24 +18,19 @@ export function formatNames(): string[] {
   return Object.keys(compiler().formats);
 }
 
+const UNTIDIED = { code: { optimize: false } };
+
 function compiler(): Ajv2020 {
-  schemaAjv ??= addFormats(
-    new Ajv2020({
-      strict: false,
-      logger: false,
-      validateSchema: false,
-      code: { optimize: false, process: readAtOnce },
-    }),
-  );
+  schemaAjv ??= openAjv(UNTIDIED);
   return schemaAjv;
 }
 
 /** Ajv's own reason not to compile a schema; null: it does. Throws a RangeError for one that is too large. */
 export function whyNotCompiled({ $schema: _dialect, $id: _id, ...schema }: Schema): string | null {
-  const ajv = compiler();
   try {
-    ajv.compile(schema);
-    ajv.removeSchema(schema);
+    if (JSON.stringify(schema).includes('"unevaluated')) compileWithUnevaluated(openAjv(UNTIDIED), schema);
+    else compiler().compile(schema);
+    schemaAjv?.removeSchema(schema);
     return null;
   } catch (error) {
     schemaAjv = undefined;

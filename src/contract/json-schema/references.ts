@@ -5,7 +5,7 @@ import { nearest } from "../suggest.ts";
 import { type Add, children, type Schema, walk } from "./walk.ts";
 
 /** Keywords that apply a subschema to the same value: a $ref cycle through these alone never ends. */
-const inPlace = new Set(["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"]);
+export const inPlace = new Set(["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"]);
 
 export function checkReference(ref: string, key: string, at: string, root: Schema, add: Add): void {
   if (!ref.startsWith("#"))
@@ -32,7 +32,7 @@ export function checkReference(ref: string, key: string, at: string, root: Schem
 }
 
 /** What a local reference leads to. */
-function resolve(ref: string, root: Schema): unknown {
+export function resolve(ref: string, root: Schema): unknown {
   let fragment: string;
   try {
     fragment = decodeURIComponent(ref.slice(1));

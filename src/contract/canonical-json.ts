@@ -1,4 +1,4 @@
-import { isObject } from "#contract/json-object.ts";
+import { isObject } from "./json-object.ts";
 
 /** JSON with the members of every object in code unit order (the ordering of RFC 8785, section 3.2.3). */
 export function canonicalJson(value: unknown): string {
