@@ -90,6 +90,8 @@ export interface WriteSession {
    * Absent: nothing is committed before the end.
    */
   checkpoint?(stateAfter: (late: readonly Reject[]) => StreamState): Promise<void>;
+  /** False while rows wait for others that may still come: a checkpoint would give them up. Absent: none ever do. */
+  mayCheckpoint?(): Promise<boolean>;
   /** Handles rows that have gone; returns how many. `keys` are all the source's primary keys. */
   deleteMissing(keys: AsyncIterable<readonly Value[][]>): Promise<number>;
   /** Merges what was staged; everything but the commit. Returns records that turned out bad only now (e.g. duplicate keys). */

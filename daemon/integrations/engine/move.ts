@@ -102,11 +102,13 @@ async function moveRows(
     const due = uncommitted >= CHECKPOINT_ROWS || performance.now() - lastCommit >= CHECKPOINT_MS;
     const reached = batch.state;
     if (reached && due && session.checkpoint && plan.kind !== "replace" && uncommitted > 0) {
-      await session.checkpoint((late) => {
-        addRejects(run, plan, late);
-        return keptState(run.spec, reached, doneOf(run));
-      });
-      run.written = run.read - run.rejects.count;
+      if ((await session.mayCheckpoint?.()) !== false) {
+        await session.checkpoint((late) => {
+          addRejects(run, plan, late);
+          return keptState(run.spec, reached, doneOf(run));
+        });
+        run.written = run.read - run.rejects.count;
+      }
       uncommitted = 0;
       lastCommit = performance.now();
     }

@@ -6,12 +6,14 @@ import mysql from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { MysqlLink } from "#daemon/integrations/connectors/mysql/connect.ts";
 import { insertRows } from "#daemon/integrations/connectors/mysql/write-rows.ts";
+import { openDestination } from "#daemon/integrations/connectors/open.ts";
 import type { WritePlan } from "#daemon/integrations/engine/destination.ts";
+import { runSync } from "#daemon/integrations/engine/run.ts";
 import { mysqlMissing, startMysql, type TestMysql } from "#test/mysql.ts";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { cuttingProxy } from "./cuts.ts";
-import { connect, sync } from "./harness.ts";
+import { connect, specOf, sync } from "./harness.ts";
 
 describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
   let servers: [TestMysql, TestPostgres];
@@ -533,6 +535,55 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
       { id: 1, boss: null },
       { id: 7001, boss: 7001 },
       { id: 7004, boss: 1 },
+    ]);
+  });
+
+  test("no row is given up for a commit on the way: its parent may still come", async () => {
+    await source.query(
+      "CREATE TABLE other.late (id int PRIMARY KEY, boss int, FOREIGN KEY (boss) REFERENCES other.late (id))",
+    );
+    const type = { kind: "int", bits: 32 } as never;
+    const columns = ["id", "boss"].map((name) => ({ name, type, nullable: name === "boss" }));
+    const committed = async () => (await source.query("SELECT count(*) AS n FROM other.late"))[0];
+    const seen: unknown[] = [];
+    const spec = specOf(
+      { from: "connector://late", object: "late", to: other, table: "late" },
+      { mode: "incremental" },
+    );
+    const outcome = await runSync(spec, {
+      openSource: async () =>
+        ({
+          open: async () => ({
+            ...{
+              schema: { columns, primaryKey: ["id"] },
+              snapshot: false,
+              changed: true,
+              warnings: [],
+              rawFormats: [],
+            },
+            partitions: [{ id: "all", records: null }],
+            async *read() {
+              const rows = Array.from({ length: 100_000 }, (_, at) => [String(at), at === 5 ? "100000" : null]);
+              yield { rows, bytes: 1, state: { cursor: "1" } };
+              yield { rows: [["100000", "100002"]], bytes: 1, state: { cursor: "2" } };
+              seen.push(await committed());
+              yield { rows: [["100002", null]], bytes: 1, state: { cursor: "3" } };
+            },
+            endState: () => ({ cursor: "3" }),
+            close: async () => {},
+          }),
+          close: async () => {},
+        }) as never,
+      openDestination: () => openDestination(spec.destination),
+      onProgress: () => {},
+      signal: new AbortController().signal,
+    });
+    expect(outcome).toMatchObject({ error: null, records_synced: 100_002, records_rejected: 0 });
+    expect(seen).toEqual([[{ n: 0 }]]);
+    const [rows] = await source.query("SELECT id, boss FROM other.late WHERE boss IS NOT NULL ORDER BY id");
+    expect(rows).toEqual([
+      { id: 5, boss: 100_000 },
+      { id: 100_000, boss: 100_002 },
     ]);
   });
 

@@ -132,6 +132,8 @@ function sessionOf(parts: Parts): WriteSession {
   let wider: readonly Column[] = [];
   let referring: readonly Referring[] = [];
   let orphans: Orphans | null = null;
+  // Of the rows that have waited for others, when it was looked whether all could be committed.
+  const refused: Reject[] = [];
   const forms = new Map<string, Form>();
   for (const { name, declared, form = formOf(declared) } of existing?.columns ?? []) if (form) forms.set(name, form);
   const hasMark = existing?.columns.some(({ name }) => name === DELETED_AT) === true;
@@ -162,7 +164,7 @@ function sessionOf(parts: Parts): WriteSession {
     );
   const putReleased = async (waiting: Orphans) => {
     const { rejects } = await putPlaced(await waiting.release());
-    return [...rejects, ...waiting.doubled()];
+    return [...refused.splice(0), ...rejects, ...waiting.doubled()];
   };
   const putAdmitted = async (waiting: Orphans, rows: readonly Row[], placeOf: (at: number) => number) => {
     const admitted = await waiting.admit(rows.map((row, at) => ({ row, place: placeOf(at) })));
@@ -241,6 +243,12 @@ function sessionOf(parts: Parts): WriteSession {
         const full = held.rows.length >= HELD_ROWS || held.size >= HELD_SIZE;
         const rejects = full ? await putHeld() : [];
         return { written: rows.length - rejects.length, rejects };
+      }),
+    mayCheckpoint: () =>
+      guard(async () => {
+        if (!orphans) return true;
+        refused.push(...(await putPlaced(await orphans.settled())).rejects);
+        return !orphans.waiting;
       }),
     checkpoint: (stateAfter) =>
       guard(async () => {

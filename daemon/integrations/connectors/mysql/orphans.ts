@@ -19,7 +19,11 @@ export interface Orphans {
   admit(rows: readonly PlacedRow[]): Promise<readonly PlacedRow[]>;
   /** True where no more should wait. */
   readonly full: boolean;
-  /** Of those that wait first the ones whose parents have come, in the order for it; then, as far as is known, the others. */
+  /** Of those that wait the ones whose parents have come, in the order for it. */
+  settled(): Promise<readonly PlacedRow[]>;
+  /** True while rows wait for others. */
+  readonly waiting: boolean;
+  /** The settled ones; then, as far as is known, the others. */
   release(): Promise<readonly PlacedRow[]>;
   /** Rows that waited until a later one had their key, since it was last asked. */
   doubled(): readonly Reject[];
@@ -112,6 +116,20 @@ export function createOrphans(target: InsertTarget, keys: readonly Referring[]):
     return { ready, others: rows.filter((one) => missing.get(one) !== 0) };
   };
 
+  const wait = (rows: readonly PlacedRow[]) => {
+    for (const one of rows) {
+      waiting.set(nameOf(one), one);
+      size += one.row.reduce((sum, value) => sum + (value?.length ?? 0), ROW_BYTES);
+    }
+  };
+  const settled = async () => {
+    const { ready, others } = await inOrder([...waiting.values()]);
+    waiting.clear();
+    size = 0;
+    wait(others);
+    return ready;
+  };
+
   return {
     admit: async (given) => {
       const latest = new Map<string, PlacedRow>();
@@ -126,17 +144,19 @@ export function createOrphans(target: InsertTarget, keys: readonly Referring[]):
         latest.set(name, one);
       }
       const { ready, others } = await inOrder([...latest.values()]);
-      for (const one of others) {
-        waiting.set(nameOf(one), one);
-        size += one.row.reduce((sum, value) => sum + (value?.length ?? 0), ROW_BYTES);
-      }
+      wait(others);
       return ready;
     },
     get full() {
       return size > MOST_BYTES;
     },
+    settled,
+    get waiting() {
+      return waiting.size > 0;
+    },
     release: async () => {
-      const { ready, others } = await inOrder([...waiting.values()]);
+      const ready = await settled();
+      const others = [...waiting.values()];
       waiting.clear();
       size = 0;
       return [...ready, ...others];
