@@ -43,17 +43,8 @@ export function translate(error: unknown): MagicError | null {
   const options = { cause: error };
   if (typeof errcode === "number") return ofSqlite(errcode, String(message), options);
   if (typeof code !== "string") return lost.test(String(message)) ? unavailable(options) : null;
-  if (code === "ENOSPC" || code === "EDQUOT" || code === "53100")
-    return new MagicError("storage_full", undefined, options);
-  if (
-    code === "EACCES" ||
-    code === "EPERM" ||
-    code === "EROFS" ||
-    code === "ENOTDIR" ||
-    code === "EISDIR" ||
-    code === "EEXIST"
-  )
-    return new MagicError("state_unusable", String(message), options);
+  if (full.has(code)) return new MagicError("storage_full", undefined, options);
+  if (unusable.has(code)) return new MagicError("state_unusable", String(message), options);
   if (code === "22021")
     return new MagicError("invalid_request", "A text holds a NUL character, which the database cannot keep.", options);
   // Made in another encoding than UTF-8.
@@ -92,6 +83,9 @@ const refusals = /constraint failed|datatype mismatch|cannot store|too big|integ
 // The driver's own, which have no code.
 const lost =
   /^(Connection terminated|Query read timeout|Client has encountered a connection error|timeout exceeded when trying to connect|Client was closed)/;
+// 53100: the disk of a Postgres.
+const full = new Set(["ENOSPC", "EDQUOT", "53100"]);
+const unusable = new Set(["EACCES", "EPERM", "EROFS", "ENOTDIR", "EISDIR", "EEXIST"]);
 const unreachable = new Set([
   "ECONNREFUSED",
   "ECONNRESET",

@@ -3,7 +3,7 @@ import { modern } from "#daemon/gateway/format/modern.ts";
 import type { ChatRequest, JsonSchema } from "#daemon/gateway/format/request.ts";
 import type { Notes, Target, Unsupported } from "../adapter.ts";
 import { type MemberNames, sentInput } from "../anthropic/member-names.ts";
-import { claudeTraits } from "../anthropic/models.ts";
+import { type ClaudeTraits, claudeTraits } from "../anthropic/models.ts";
 import { claudeRefusals, claudeSampling } from "../anthropic/refusals.ts";
 import { nativeSchema, schemaKeeper } from "../anthropic/schema.ts";
 import { BINDING_BETA, claudeThinks, thinkingRoom, unbound } from "../anthropic/thinking.ts";
@@ -137,22 +137,13 @@ export async function converseRequest(
     // Beside Converse's own choice, which has no such member.
     ...(once ? { tool_choice: { disable_parallel_tool_use: true } } : {}),
   };
-  const stops = stopsOf(request);
-  const most = request.max_completion_tokens ?? request.max_tokens;
-  const { temperature, topP } = claudeSampling(request, traits?.sampling ?? "both");
-  const inferenceConfig = {
-    ...((total ?? most) ? { maxTokens: total ?? most } : {}),
-    ...(temperature === undefined || total ? {} : { temperature }),
-    ...(topP === undefined ? {} : { topP }),
-    ...(stops.length > 0 ? { stopSequences: stops } : {}),
-  };
   const body = {
     messages: turns,
-    ...(system.length > 0 ? { system } : {}),
-    ...(Object.keys(inferenceConfig).length > 0 ? { inferenceConfig } : {}),
+    ...unlessEmpty("system", system),
+    ...unlessEmpty("inferenceConfig", inference(request, traits?.sampling ?? "both", total)),
     ...(toolConfig.tools.length > 0 ? { toolConfig } : {}),
     ...(native && schema ? { outputConfig: { textFormat: textFormat(wanted, schema) } } : {}),
-    ...(Object.keys(more).length > 0 ? { additionalModelRequestFields: more } : {}),
+    ...unlessEmpty("additionalModelRequestFields", more),
     // Converse's own usage does not say how much of the answer was thought.
     ...(thinks && traits ? { additionalModelResponseFieldPaths: ["/usage/output_tokens_details"] } : {}),
   };
@@ -160,6 +151,22 @@ export async function converseRequest(
   const responseFormat = native ? ("native" as const) : emulated;
   return { body, notes: { dropped, responseFormat }, jsonTool, memberNames };
 }
+
+/** Lengths, stops and sampling; with `total`, thinking's own limit, no temperature is taken. */
+function inference(request: ChatRequest, takes: ClaudeTraits["sampling"], total: number | undefined): object {
+  const stops = stopsOf(request);
+  const most = total ?? request.max_completion_tokens ?? request.max_tokens;
+  const { temperature, topP } = claudeSampling(request, takes);
+  return {
+    ...(most ? { maxTokens: most } : {}),
+    ...(temperature === undefined || total ? {} : { temperature }),
+    ...(topP === undefined ? {} : { topP }),
+    ...(stops.length > 0 ? { stopSequences: stops } : {}),
+  };
+}
+
+const unlessEmpty = (name: string, value: object): Record<string, object> =>
+  Object.keys(value).length > 0 ? { [name]: value } : {};
 
 function textFormat(wanted: ChatRequest["response_format"], schema: JsonSchema): object {
   const { name, description } = wanted?.type === "json_schema" ? wanted.json_schema : {};

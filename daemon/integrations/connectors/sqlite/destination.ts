@@ -252,18 +252,19 @@ async function deleteMissing(
   const made = key.map((name, at) => `${quote(name)} ${declared[at] ? quote(declared[at]) : ""}`);
   db.exec(`CREATE TEMP TABLE _magic_keys (${made.join(", ")}, UNIQUE (${key.map(quote).join(", ")}))`);
   const insert = writing(db, `INSERT OR IGNORE INTO _magic_keys VALUES (${key.map(() => "?").join(", ")})`);
-  for await (const rows of keys)
-    for (const row of rows)
-      try {
-        insert.run(
-          ...columns.map((column, at) =>
-            writeValue(row[at] ?? null, column, affinityOf(declared[at] ?? ""), declared[at]),
-          ),
-        );
-      } catch (error) {
-        // A key that its column cannot hold is in no row here.
-        if (!isRowError(error)) throw error;
-      }
+  const keep = (row: readonly Value[]) => {
+    try {
+      insert.run(
+        ...columns.map((column, at) =>
+          writeValue(row[at] ?? null, column, affinityOf(declared[at] ?? ""), declared[at]),
+        ),
+      );
+    } catch (error) {
+      // A key that its column cannot hold is in no row here.
+      if (!isRowError(error)) throw error;
+    }
+  };
+  for await (const rows of keys) rows.forEach(keep);
   const gone = `NOT EXISTS (SELECT 1 FROM _magic_keys k WHERE ${key.map((name) => `k.${quote(name)} = t.${quote(name)}`).join(" AND ")})`;
   const sql =
     plan.deletes === "soft"

@@ -115,6 +115,28 @@ async function tokenAnswer(
   endpoint: string,
   refreshToken: string,
 ): Promise<unknown> {
+  const response = await sendPatiently(
+    context,
+    await tokenRequest(context, component, endpoint, refreshToken),
+    // A refresh that is cut off when a run is cancelled would lose the token that the vendor has made meanwhile.
+    refreshToken ? new AbortController().signal : context.signal,
+  );
+  // RFC 6749, section 5.2: the error code says what is wrong; nothing else of the answer is shown.
+  if (response.status < 400) return decoderOf(undefined)(response)[0];
+  const { response: answer } = responseVariables(response);
+  const code = isRecord(answer) && typeof answer["error"] === "string" ? answer["error"] : "";
+  throw new MagicError(
+    passing(response) ? "upstream_error" : "credentials_rejected",
+    `the token endpoint answered ${response.status}${code ? ` ${code}` : ""}`,
+  );
+}
+
+async function tokenRequest(
+  context: Context,
+  component: Component,
+  endpoint: string,
+  refreshToken: string,
+): Promise<HttpRequest> {
   const value = (field: string): string => fieldText(context, component, field);
   const asserted = asserts(component);
   const grant = asserted ? JWT_BEARER : value("grant_type") || "refresh_token";
@@ -139,29 +161,16 @@ async function tokenAnswer(
   const json = sent["content-type"]?.includes("json") ?? false;
   const asQuery = component["send_refresh_request_as_query_params"] === true;
   const form = formBody(body);
-  const response = await sendPatiently(
-    context,
-    {
-      method: "POST",
-      url: asQuery ? `${endpoint}${endpoint.includes("?") ? "&" : "?"}${form}` : endpoint,
-      headers: {
-        accept: "application/json",
-        "content-type": json ? "application/json" : "application/x-www-form-urlencoded",
-        ...sent,
-      },
-      ...(asQuery ? {} : { body: json ? JSON.stringify(body) : form }),
+  return {
+    method: "POST",
+    url: asQuery ? `${endpoint}${endpoint.includes("?") ? "&" : "?"}${form}` : endpoint,
+    headers: {
+      accept: "application/json",
+      "content-type": json ? "application/json" : "application/x-www-form-urlencoded",
+      ...sent,
     },
-    // A refresh that is cut off when a run is cancelled would lose the token that the vendor has made meanwhile.
-    refreshToken ? new AbortController().signal : context.signal,
-  );
-  // RFC 6749, section 5.2: the error code says what is wrong; nothing else of the answer is shown.
-  if (response.status < 400) return decoderOf(undefined)(response)[0];
-  const { response: answer } = responseVariables(response);
-  const code = isRecord(answer) && typeof answer["error"] === "string" ? answer["error"] : "";
-  throw new MagicError(
-    passing(response) ? "upstream_error" : "credentials_rejected",
-    `the token endpoint answered ${response.status}${code ? ` ${code}` : ""}`,
-  );
+    ...(asQuery ? {} : { body: json ? JSON.stringify(body) : form }),
+  };
 }
 
 const passing = ({ status }: HttpResponse): boolean => status >= 500 || status === 429 || status === 408;
