@@ -1,0 +1,120 @@
+// The choices of a stream of OpenAI's format, as its chunks have told them so far: whether they are as the specification demands, and what they
+// have to become where an imitation left out or mistook something.
+import { fields } from "#contract/json-object.ts";
+import type { FinishReason } from "#daemon/gateway/format/completion.ts";
+import type { ThoughtMemory } from "../thoughts/memory.ts";
+import { callIds, type StreamedReasoning, streamedReasoning } from "../thoughts/reasoning.ts";
+import type { ReadContext } from "../wire.ts";
+import { finishOf, mendedDelta, soundDelta, soundFinish } from "./conform.ts";
+import { lettersOf } from "./letters.ts";
+import { mendedLogprobs, soundLogprobs } from "./logprobs.ts";
+import { mistakesStop } from "./services.ts";
+import { type Calls, noCalls, soundPlaces } from "./streamed-calls.ts";
+
+/** OpenAI's own limit for `n`: of no more choices is anything remembered. */
+const MOST_CHOICES = 128;
+
+export type Chunk = Record<string, unknown>;
+
+export class StreamedChoices {
+  /** Some choice has said something. */
+  started = false;
+  /** UTF-16 code units of what they have said. */
+  letters = 0;
+  readonly #context: ReadContext;
+  /** What each choice thought in `reasoning_content`, and the calls that it then made. */
+  readonly #reasoned = new Map<unknown, StreamedReasoning>();
+  readonly #calls = new Map<unknown, Calls>();
+  /** Whether each choice has said how it ended. */
+  readonly #ended = new Map<unknown, boolean>();
+
+  constructor(context: ReadContext) {
+    this.#context = context;
+  }
+
+  /** Takes note of a chunk's choices; false where they are not as the specification demands. */
+  sound(choices: readonly Chunk[]): boolean {
+    let sound = true;
+    for (const choice of choices) {
+      const index = choice["index"];
+      const delta = (choice["delta"] ?? {}) as Chunk;
+      // OpenRouter and Zhipu say an empty `content` beside every piece of a thought.
+      const content = delta["content"] || delta["reasoning_content"] || delta["reasoning"] || delta["refusal"];
+      this.letters += lettersOf(delta);
+      const said = delta["reasoning_content"];
+      if (typeof said === "string" && said !== "") this.#thoughtOf(index).add(said);
+      if (delta["tool_calls"]) this.#reasoned.get(index)?.called(callIds(delta));
+      const reason = choice["finish_reason"];
+      if (content || delta["tool_calls"] || delta["function_call"] || reason || holdsMore(delta)) this.started = true;
+      const seen = this.#ended.has(index);
+      if (seen ? reason : this.#ended.size < MOST_CHOICES) this.#ended.set(index, Boolean(reason));
+      if (!(reason === null || soundFinish(reason)) || !Number.isInteger(index)) sound = false;
+      else if (!choice["delta"] || !soundDelta(delta)) sound = false;
+      else if (delta["tool_calls"] && !soundPlaces(delta, this.#callsOf(index))) sound = false;
+      else if (choice["logprobs"] !== undefined && !soundLogprobs(choice["logprobs"])) sound = false;
+      if (reason && this.#endsOtherwise(reason, index)) sound = false;
+    }
+    return sound;
+  }
+
+  /** One of them as the specification demands it; `place`: where it stands among its chunk's. */
+  mended(choice: Chunk, place: number): Chunk {
+    const { index: given, logprobs, delta, finish_reason: reason } = choice;
+    const index = given ?? place;
+    return {
+      ...choice,
+      ...(logprobs === undefined ? {} : { logprobs: mendedLogprobs(logprobs) }),
+      index: Number.isInteger(index) ? index : place,
+      delta: mendedDelta(fields(delta), this.#callsOf(index), Boolean(reason)),
+      finish_reason: this.#finish(reason, index),
+    };
+  }
+
+  /** None has come. */
+  get none(): boolean {
+    return this.#ended.size === 0;
+  }
+
+  /** Those that have not said how they ended, by a server that ends without a word of it: clients take them for broken off. */
+  untold(): Chunk[] {
+    const open = [...this.#ended].filter(([, said]) => !said);
+    return open.map(([index]) => ({ index, delta: {}, finish_reason: "stop" }));
+  }
+
+  keepThoughts(thoughts: ThoughtMemory): void {
+    for (const one of this.#reasoned.values()) one.keep(thoughts, this.#context);
+  }
+
+  #endsOtherwise(reason: unknown, index: unknown): boolean {
+    const known = this.#calls.get(index);
+    return known !== undefined && (known.nameless.size > 0 || this.#hidesCalls(reason, index));
+  }
+
+  #hidesCalls(reason: unknown, index: unknown): boolean {
+    const { request, target } = this.#context;
+    return reason === "stop" && this.#calls.get(index)?.newest !== undefined && mistakesStop(request, target);
+  }
+
+  #finish(reason: unknown, index: unknown): FinishReason | null {
+    if (!reason) return null;
+    const said = finishOf(reason);
+    return this.#hidesCalls(said, index) ? "tool_calls" : said;
+  }
+
+  #thoughtOf(index: unknown): StreamedReasoning {
+    const known = this.#reasoned.get(index) ?? streamedReasoning();
+    if (this.#reasoned.size < MOST_CHOICES) this.#reasoned.set(index, known);
+    return known;
+  }
+
+  #callsOf(index: unknown): Calls {
+    const known = this.#calls.get(index) ?? noCalls();
+    if (this.#calls.size < MOST_CHOICES) this.#calls.set(index, known);
+    return known;
+  }
+}
+
+/** Something for the client that is neither a text nor a call. OpenRouter's first chunks name them, empty. */
+function holdsMore({ audio, images, reasoning_details }: Chunk): boolean {
+  return [audio, images, reasoning_details].some((held) => Object.keys(held ?? {}).length > 0);
+}
