@@ -19,21 +19,25 @@ const work = jobThread<ContractJob, ContractReading | Break[]>(
 const NOT_STARTED = /^((ERR_)?MODULE_NOT_FOUND|ERR_WORKER_INIT_FAILED|EMFILE|ENFILE)$/;
 
 /** Throws `program_replaced` or `overloaded` where the thread cannot be started. */
-async function apart<T extends ContractReading | Break[]>(job: ContractJob): Promise<T> {
+async function apart<T extends ContractReading | Break[]>(job: ContractJob, owner: unknown): Promise<T> {
   try {
-    return (await work(job, {})) as T;
+    return (await work(job, owner)) as T;
   } catch (error) {
     const { code = "", message } = error as NodeJS.ErrnoException;
     throw NOT_STARTED.test(code) ? await startFailure("the contract could not be checked", message) : error;
   }
 }
 
-/** What `readContract` answers. */
-export function readContractApart(content: string | Uint8Array, file: string): Promise<ContractReading> {
-  return apart({ content, file });
+/** What `readContract` answers. Of one owner one after the other, so that who sends many holds up nobody else's. */
+export function readContractApart(
+  content: string | Uint8Array,
+  file: string,
+  owner: unknown,
+): Promise<ContractReading> {
+  return apart({ content, file }, owner);
 }
 
 /** What `findBreaks` answers. */
 export function findBreaksApart(previous: ControllerContract, next: ControllerContract): Promise<Break[]> {
-  return apart({ previous, next });
+  return apart({ previous, next }, next.name);
 }

@@ -5,7 +5,7 @@ import type { Worker } from "node:worker_threads";
  * One job after the other; those of each owner in their order, owners by turns: one that asks for many holds itself up. Rejects where the
  * thread ends, and at the limit: a job that still waits is taken out, one under way ends for nobody.
  */
-export type JobThread<Job, Answer> = (job: Job, owner: object, limit?: TimeLimit) => Promise<Answer>;
+export type JobThread<Job, Answer> = (job: Job, owner: unknown, limit?: TimeLimit) => Promise<Answer>;
 
 export interface TimeLimit {
   /** Milliseconds, the wait for others included. */
@@ -22,7 +22,7 @@ interface Waiting<Job, Answer> {
 /** `open` starts the thread, with the first job and where it has ended; its program posts one answer a job. `name` is for messages. */
 export function jobThread<Job, Answer>(name: string, open: () => Worker): JobThread<Job, Answer> {
   /** By owner, the one whose turn is next first; of none that has nothing to do. */
-  const waiting = new Map<object, Set<Waiting<Job, Answer>>>();
+  const waiting = new Map<unknown, Set<Waiting<Job, Answer>>>();
   let under: Waiting<Job, Answer> | null = null;
   let worker: Worker | null = null;
 

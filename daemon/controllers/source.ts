@@ -42,7 +42,7 @@ export function openSource(folder: string, root: string): ControllerSource {
       }
       const text = content.toString("latin1");
       if (last?.file !== file || last.text !== text)
-        last = { file, text, reading: await readContractApart(content, relative(root, file)) };
+        last = { file, text, reading: await readContractApart(content, relative(root, file), folder) };
       return { ...last.reading, origin: await realpath(file).catch(() => file) };
     }
     return missing(join(relative(root, folder), CONTRACT_FILES[0]));

@@ -25,6 +25,6 @@ test("a cell, or the thread for contracts, that does not start says so where its
     }
   };
   vi.mocked(threads.Worker).mockImplementationOnce(missing as never);
-  await expect(readContractApart("{}", "contract.yaml")).rejects.toMatchObject({ code: "program_replaced" });
-  expect((await readContractApart("{}", "contract.yaml")).problems).not.toEqual([]);
+  await expect(readContractApart("{}", "contract.yaml", "a key")).rejects.toMatchObject({ code: "program_replaced" });
+  expect((await readContractApart("{}", "contract.yaml", "a key")).problems).not.toEqual([]);
 });

@@ -1,6 +1,7 @@
 // Compiled schemas are kept, within bounds: compiling a large one costs more than anything else that a call does.
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { readContractApart } from "#daemon/controllers/contract-thread.ts";
 import { compileSchema } from "#daemon/controllers/schemas.ts";
 import { checkThread } from "#daemon/controllers/serving/check-thread.ts";
 import { contractIn } from "#sdk/testing/contract.ts";
@@ -201,6 +202,16 @@ test("who sends many values that are slow to check holds up nobody else's", asyn
   const other = check({ json: "1", schema: "true" }, one).then(() => order.push("other"));
   await Promise.all([...sent, other]);
   expect(order).toEqual(["a", "b", "other", "c"]);
+});
+
+test("who deploys many contracts holds up nobody else's", async () => {
+  const order: string[] = [];
+  const read = async (by: string) => {
+    await readContractApart("{}", "contract.json", by);
+    order.push(by);
+  };
+  await Promise.all(["many", "many", "many", "other"].map(read));
+  expect(order).toEqual(["many", "many", "other", "many"]);
 });
 
 test("a check that still waits at its limit is taken out of the line", async () => {

@@ -83,7 +83,7 @@ export function controllerRoutes(app: FastifyInstance, { controllers }: Controll
     },
     async (request, reply) => {
       const { contract, code, map = "", digest, alias, percent } = request.body;
-      const artifact = { contract: await checked(contract), code, map, digest };
+      const artifact = { contract: await checked(contract, request.principal.id), code, map, digest };
       const options = { ...(alias !== undefined && { alias }), ...(percent !== undefined && { percent }) };
       return reply.code(201).send({ ...(await controllers.deploy(artifact, options)), object: "controller_version" });
     },
@@ -190,8 +190,8 @@ export function controllerRoutes(app: FastifyInstance, { controllers }: Controll
 }
 
 /** A deployed contract is checked as one on disk is: the caller's tools may be older, or hostile. */
-async function checked(contract: unknown): Promise<ControllerContract> {
-  const reading = await readContractApart(JSON.stringify(contract), "contract");
+async function checked(contract: unknown, by: string | null): Promise<ControllerContract> {
+  const reading = await readContractApart(JSON.stringify(contract), "contract", by);
   if (reading.contract) return reading.contract;
   throw new MagicError("contract_invalid", reading.problems[0]?.message ?? "the contract is not valid", {
     problems: reading.problems.map(({ pointer, code, message }) => ({
