@@ -41,6 +41,30 @@ test("a filter without a text to look for does not match every answer", async ()
   await expect(read(manifest(origin, { requester: { error_handler } }))).rejects.toThrow("answered 410: gone");
 });
 
+test("a text to look for is looked for in what an answer says of its error, not in its records", async () => {
+  const bodies = [
+    { items: [{ id: 1, note: "access denied to the old door" }] },
+    { items: [{ id: 2, note: `access denied${" ".repeat(100_000)}` }] },
+    { error: { message: "access denied" } },
+    { items: [{ id: 9 }] },
+  ];
+  const origin = await vendor((_request, response) => json(response, bodies.shift()));
+  const error_handler = {
+    ...{ type: "DefaultErrorHandler", backoff_strategies: [constant(1)] },
+    response_filters: [{ error_message_contains: "access denied", action: "RETRY" }],
+  };
+  const pagination_strategy = { type: "PageIncrement", page_size: 1 };
+  const paginator = {
+    pagination_strategy,
+    page_token_option: { inject_into: "request_parameter", field_name: "page" },
+  };
+  const waits: number[] = [];
+  const source = manifest(origin, { requester: { error_handler }, paginator });
+  bodies.push({ items: [] });
+  expect((await read(source, { waits })).records.map(({ id }) => id)).toEqual([1, 2, 9]);
+  expect(waits).toEqual([1]);
+});
+
 test("a number of tries that is none does not make them endless", async () => {
   const origin = await vendor((_request, response) => json(response, {}, 503));
   const error_handler = { type: "DefaultErrorHandler", max_retries: "{{ config['tries'] }}" };

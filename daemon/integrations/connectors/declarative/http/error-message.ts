@@ -1,22 +1,21 @@
 // What an answer says of its error.
 import { isRecord } from "../manifest/component.ts";
 import type { HttpResponse } from "./client.ts";
+import { jsonOf } from "./response.ts";
 
 export function describe(response: HttpResponse): string {
   const url = new URL(response.url);
-  const message = errorMessage(response).slice(0, 300).trim();
+  const message = (errorMessage(response) ?? textOf(response)).slice(0, 300).trim();
   return `${url.origin}${url.pathname} answered ${response.status}${message ? `: ${message}` : ""}`;
 }
 
-/** The message in an error body, wherever the vendor has put it; else the body's text. */
-export function errorMessage(response: HttpResponse): string {
-  const body = response.body.subarray(0, 64 * 1024).toString("utf8");
-  try {
-    return messageIn(JSON.parse(body), 0) ?? body;
-  } catch {
-    return body;
-  }
+/** The message in an error body, wherever the vendor has put it, or all of one that is no JSON. Undefined: it says none. */
+export function errorMessage(response: HttpResponse): string | undefined {
+  const body = jsonOf(response);
+  return body === undefined ? textOf(response) : messageIn(body, 0);
 }
+
+const textOf = ({ body }: HttpResponse): string => body.subarray(0, 64 * 1024).toString("utf8");
 
 function messageIn(value: unknown, depth: number): string | undefined {
   if (depth > 5) return undefined;

@@ -127,7 +127,7 @@ function applyFilter(context: Context, filter: Component, response: HttpResponse
     (filter["predicate"] !== undefined &&
       filter["predicate"] !== "" &&
       condition(context, filter, filter["predicate"], responseVariables(response))) ||
-    (Boolean(fragment) && errorMessage(response).includes(fragment));
+    (Boolean(fragment) && errorMessage(response)?.includes(fragment) === true);
   if (!matches) return undefined;
   // One without an action decides nothing, as in the reference: it says what the failure means, if it is one.
   const action = actions[optionalText(filter, "action") ?? ""];

@@ -30,6 +30,23 @@ function parseLink(header: string): Record<string, Record<string, string>> {
 }
 
 // Every filter of the error handler asks, and the paginator: the body is parsed once for all of them.
+const bodies = new WeakMap<HttpResponse, { readonly json: unknown }>();
+
+/** The body, decoded; undefined where it is no JSON. */
+export function jsonOf(response: HttpResponse): unknown {
+  const found = bodies.get(response) ?? { json: decoded(response) };
+  bodies.set(response, found);
+  return found.json;
+}
+
+function decoded(response: HttpResponse): unknown {
+  try {
+    return json(response)[0];
+  } catch {
+    return undefined;
+  }
+}
+
 const known = new WeakMap<HttpResponse, Record<string, unknown>>();
 
 export function responseVariables(response: HttpResponse): Record<string, unknown> {
@@ -39,13 +56,9 @@ export function responseVariables(response: HttpResponse): Record<string, unknow
 }
 
 function variablesOf(response: HttpResponse): Record<string, unknown> {
-  let body: unknown;
-  try {
-    body = json(response)[0];
-  } catch {
-    body = {};
-  }
+  const body = jsonOf(response);
   const { origin, pathname } = new URL(response.url);
   const request_url = origin + pathname;
-  return { response: body, headers: headerVariables(response.headers), status_code: response.status, request_url };
+  const headers = headerVariables(response.headers);
+  return { response: body === undefined ? {} : body, headers, status_code: response.status, request_url };
 }
