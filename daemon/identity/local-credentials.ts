@@ -2,11 +2,12 @@
 // file that only the user can read.
 
 import { randomBytes } from "node:crypto";
-import { readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { MagicError } from "#contract/errors.ts";
 import type { RuntimeFile } from "#contract/protocol.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { credentialsFile } from "#shared/paths.ts";
+import { replaceFile } from "#shared/replace-file.ts";
 
 export type LocalCredentials = Pick<RuntimeFile, "local_token" | "gateway_token" | "api_key" | "admin_key">;
 
@@ -27,16 +28,7 @@ export async function loadLocalCredentials(folder: string): Promise<LocalCredent
   if (text !== undefined) return parse(text, path);
   const credentials = createLocalCredentials();
   makeFolder(folder, 0o700);
-  // Whole or not at all, also when the machine stops in between.
-  const temporary = `${path}.${process.pid}`;
-  try {
-    await writeFile(temporary, JSON.stringify(credentials), { mode: 0o600, flush: true });
-    await rename(temporary, path);
-  } catch (error) {
-    // A full disk: each attempt would leave one more.
-    await rm(temporary, { force: true });
-    throw error;
-  }
+  await replaceFile(path, JSON.stringify(credentials));
   return credentials;
 }
 

@@ -1,6 +1,6 @@
 // magic build: a controller as one file that can be deployed anywhere: contract, bundle, source map, digest.
 
-import { writeFileSync } from "node:fs";
+import { realpathSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { buildController } from "#client/controllers.ts";
 import { localClientOf } from "#commands/client-of.ts";
@@ -9,6 +9,7 @@ import { shellWord } from "#output/shell-word.ts";
 import { folderFor } from "#scaffold/locate.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { findRoot, stateFolder } from "#shared/paths.ts";
+import { replaceFileSync } from "#shared/replace-file.ts";
 
 export default defineCommand<{ out?: string }>({
   configure: (command) =>
@@ -23,8 +24,7 @@ export default defineCommand<{ out?: string }>({
     const { name, version } = artifact.contract;
     const file = resolve(cwd, options.out ?? join(stateFolder(root.path), "builds", `${name}-${version}.json`));
     makeFolder(dirname(file));
-    const text = `${JSON.stringify(artifact)}\n`;
-    writeFileSync(file, text);
+    write(file, `${JSON.stringify(artifact)}\n`);
     const bytes = Buffer.byteLength(artifact.code);
     output.result(
       { name, version, digest: artifact.digest, file, bytes },
@@ -33,3 +33,10 @@ export default defineCommand<{ out?: string }>({
     );
   },
 });
+
+// What may be deployed next is the former build or this one. A link stays one, a device or a pipe takes the text.
+function write(file: string, text: string): void {
+  const there = statSync(file, { throwIfNoEntry: false });
+  if (there && !there.isFile()) writeFileSync(file, text);
+  else replaceFileSync(there ? realpathSync(file) : file, text, there?.mode ?? 0o666);
+}

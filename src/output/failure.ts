@@ -22,6 +22,7 @@ const fileErrors: Readonly<Record<string, ErrorCode>> = {
   EROFS: "state_unusable",
   ENOSPC: "storage_full",
   EDQUOT: "storage_full",
+  EFBIG: "storage_full",
 };
 
 /** Anything thrown as a MagicError: what is not one is an error of magic's own. */

@@ -1,4 +1,4 @@
-// A project's own files: what stands in their place and is none could be waited for, or read, without end.
+// Files of a project or of its state folder: what stands in their place and is none could be waited for, or read, without end.
 import { readFileSync, statSync } from "node:fs";
 import { MagicError } from "#contract/errors.ts";
 

@@ -1,4 +1,5 @@
 // A file that is there whole, as it was or as it is now, whatever ends this process.
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
 
 /** For its owner alone. `durable`: also whatever ends the machine. Two at once for one path are the caller's to keep apart. */
@@ -11,4 +12,17 @@ export async function replaceFile(path: string, text: string, durable = true): P
     await file.close();
   }
   await rename(`${path}.new`, path);
+}
+
+/** For commands, and where nothing is served yet or any more: any number of processes may replace one file at once. */
+export function replaceFileSync(path: string, text: string, mode: number): void {
+  const draft = `${path}.${process.pid}.new`;
+  try {
+    writeFileSync(draft, text, { mode });
+    renameSync(draft, path);
+  } catch (error) {
+    // A full disk: each attempt would leave one more.
+    rmSync(draft, { force: true });
+    throw error;
+  }
 }

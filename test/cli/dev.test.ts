@@ -1,9 +1,10 @@
 // The main job, on real processes: scaffold, dev, invoke, edit, break, mend, follow, stop.
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type DevProcess, startDev } from "./dev-process.ts";
-import { createSandbox, type Sandbox } from "./magic.ts";
+import { createSandbox, program, type Sandbox } from "./magic.ts";
 
 // Real processes on a machine that may be busy: nothing here depends on how long it takes.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
@@ -149,6 +150,13 @@ test("deploy, versions and rollback without a session", async () => {
   expect((await box.magic(["deploy", "hello"])).stdout).not.toContain("rollback");
   const built = JSON.parse((await box.magic(["build", "hello", "--json"])).stdout);
   expect(built.digest).toBe(JSON.parse(deployed.stdout).digest);
+  // One that cannot be written whole leaves the former as it is.
+  const before = readFileSync(built.file);
+  const small = ["-c", 'ulimit -f 1; exec "$@"', "sh", process.execPath, program, "build", "hello", "--json"];
+  const { status, stderr } = spawnSync("sh", small, { cwd: box.folder, env: box.env, encoding: "utf8" });
+  expect([status, stderr]).toEqual([1, expect.stringContaining("storage_full")]);
+  expect(readFileSync(built.file)).toEqual(before);
+  expect(readdirSync(dirname(built.file))).toEqual([basename(built.file)]);
   expect((await invoke({ name: "Ada" })).answer).toMatchObject({
     version: "0.2.0",
     output: { greeting: "Welcome, Ada!" },

@@ -1,12 +1,13 @@
 // The connectors that a project has added: manifests in `<root>/connectors/<name>.yaml`, kept with the project's code.
 
-import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { MANIFEST_ENDINGS, MAX_MANIFEST_BYTES } from "#contract/connector-files.ts";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import { readWhole } from "#shared/collect.ts";
 import { makeFolder } from "#shared/make-folder.ts";
+import { replaceFileSync } from "#shared/replace-file.ts";
 
 export const CONNECTOR_NAME = /^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$/;
 
@@ -67,9 +68,7 @@ export async function writeConnector(root: string, name: string, text: string, f
   )
     throw new MagicError("exists", `There is a connector '${name}' already: pass --force to replace it, or --name.`);
   makeFolder(connectorsFolder(root));
-  const temporary = `${path}.${process.pid}.tmp`;
-  writeFileSync(temporary, text);
-  renameSync(temporary, path);
+  replaceFileSync(path, text, 0o666);
   return path;
 }
 
