@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { cp, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
@@ -163,6 +164,17 @@ test("absent, running, stale, foreign and wedged are told apart", async () => {
   await rm(join(root, ".magic", "daemon.json"));
   await writeFile(join(root, ".magic", "daemon.json"), JSON.stringify(runtime("http://127.0.0.1:9")), { mode: 0o644 });
   expect(await inspectDaemon(root)).toMatchObject({ state: "foreign", detail: expect.stringContaining("mode 644") });
+});
+
+test.each(["mkdir", "mkfifo"])("a runtime file that is none is neither read nor waited for: %s", async (make) => {
+  const path = join(root, ".magic", "daemon.json");
+  execFileSync(make, [path]);
+  await expect(connect({ root, env: {} })).rejects.toMatchObject({
+    code: "state_unusable",
+    message: `${path} cannot be read: it is not a file.`,
+    extra: { next: "Move it out of the way." },
+  });
+  expect((await inspectDaemon(root)).state).toBe("foreign");
 });
 
 test("a copy of a project does not drive the original's daemon; a project that was moved, or is named by a link, drives its own", async () => {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test, vi } from "vitest";
 import { readStartingMark } from "#client/daemon/files.ts";
+import { VERSION } from "#contract/protocol.ts";
 import { isSameProcess } from "#shared/process-identity.ts";
 import { listen } from "#test/listen.ts";
 import { gone, launcher, type Project, temporaryProject, until } from "./magic.ts";
@@ -285,6 +286,11 @@ test("doctor tells a stale daemon, mends it, and closes what others can read", a
   const well = await made.magic(["doctor", "--json"]);
   expect([well.code, checks(well.json)]).toMatchObject([0, { daemon: "ok", secrets: "ok", "magic.yaml": "warning" }]);
   expect(well.stdout).toContain("MAGIC_TEST_UNSET (/secrets/A)");
+  // One of before an upgrade.
+  const file = join(made.root, ".magic", "daemon.json");
+  await writeFile(file, (await readFile(file, "utf8")).replace(/"version": ".*?"/, '"version": "0.0.1"'));
+  expect(checks((await made.magic(["doctor", "--json"])).json)).toMatchObject({ daemon: "warning" });
+  expect((await start(made)).stderr).toContain(`version ${VERSION} would take \`magic daemon restart\``);
   const kept = await readFile(join(made.root, "magic.yaml"), "utf8");
   await writeFile(join(made.root, "magic.yaml"), "version: 1\ngatewy: {}\n");
   const status = async () => JSON.stringify((await made.magic(["daemon", "status", "--json"])).json["problems"]);

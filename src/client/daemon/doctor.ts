@@ -4,7 +4,7 @@ import { accessSync, chmodSync, constants, readFileSync, statfsSync, statSync } 
 import { join } from "node:path";
 import { problemLine } from "#contract/problem.ts";
 import { readProject } from "#contract/project-check.ts";
-import { runtimeNames } from "#contract/protocol.ts";
+import { runtimeNames, VERSION } from "#contract/protocol.ts";
 import { credentialsFile, masterKeyFile, PROJECT_FILE, stateFolder, userStateFolder } from "#shared/paths.ts";
 import { isSameProcess } from "#shared/process-identity.ts";
 import type { Check, DoctorOptions } from "./check.ts";
@@ -120,6 +120,13 @@ const advice: Readonly<Record<DaemonState, string | undefined>> = {
 async function daemonCheck({ state, detail, runtime }: Inspection, { root, fix }: DoctorOptions): Promise<Check> {
   const name = "daemon";
   const next = advice[state];
+  if (state === "running" && runtime && runtime.version !== VERSION)
+    return {
+      name,
+      status: "warning",
+      detail: `running: ${detail} It is version ${runtime.version}, this command ${VERSION}.`,
+      next: "`magic daemon restart` starts this version.",
+    };
   if (state === "running" || state === "absent") return { name, status: "ok", detail: `${state}: ${detail}` };
   if (state === "starting" || state === "busy")
     return { name, status: "warning", detail: `${state}: ${detail}`, ...(next !== undefined && { next }) };

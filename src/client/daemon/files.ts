@@ -11,6 +11,7 @@ import {
   type StartingMark,
 } from "#contract/protocol.ts";
 import { localCertificate, stateFolder } from "#shared/paths.ts";
+import { readPlainFile } from "#shared/plain-file.ts";
 
 /** The runtime file of a root; undefined where there is none or it is damaged. Throws `state_unusable` when it cannot be trusted or read. */
 export function readRuntimeFile(root: string): RuntimeFile | undefined {
@@ -102,11 +103,13 @@ function isRuntimeFile(found: RuntimeFile): boolean {
 
 function readJson<T>(path: string): T | undefined {
   try {
-    return (JSON.parse(readFileSync(path, "utf8")) as T | null) ?? undefined;
+    return (JSON.parse(String(readPlainFile(path))) as T | null) ?? undefined;
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const { message, cause } = error as Error;
+    const { code } = (cause ?? {}) as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR" || error instanceof SyntaxError) return undefined;
-    throw new MagicError("state_unusable", `${path} cannot be read (${code}).`, { cause: error });
+    const extra = code === undefined ? { next: "Move it out of the way." } : {};
+    throw new MagicError("state_unusable", message, { cause: error, extra });
   }
 }
 

@@ -7,7 +7,7 @@ import { type Context, defineCommand } from "#commands/command.ts";
 import { portOf } from "#commands/option-values.ts";
 import { MagicError } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
-import type { RuntimeFile } from "#contract/protocol.ts";
+import { type RuntimeFile, VERSION } from "#contract/protocol.ts";
 import { findRoot } from "#shared/paths.ts";
 import { addListenOptions, flagsOf, type ListenOptions, showDaemon } from "./listen-options.ts";
 
@@ -69,10 +69,11 @@ async function requireAnswer(root: string): Promise<void> {
 }
 
 // What was asked for and the daemon that runs does not do.
-function unheardBy({ host, port, url, flags = [] }: RuntimeFile, options: Options): string[] {
+function unheardBy({ host, port, url, version, flags = [] }: RuntimeFile, options: Options): string[] {
   const wanted = portOf(options.port) || port;
   const files = flagsOf(options).filter((flag) => /^--tls-/.test(flag) && !flags.includes(flag));
   return [
+    ...(version === VERSION ? [] : [`version ${VERSION}`]),
     ...(options.host === undefined || options.host === host ? [] : [`--host ${options.host}`]),
     ...(wanted === port ? [] : [`--port ${wanted}`]),
     ...(options.tls && !url.startsWith("https:") ? ["--tls"] : []),
