@@ -3,7 +3,6 @@ import type { Socket } from "node:net";
 import { MagicError } from "#contract/errors.ts";
 import { newId } from "#shared/ids.ts";
 import { answerFor } from "./error-forms.ts";
-import { ownHeaders } from "./own-headers.ts";
 
 const known: Readonly<Record<string, [number, string, string]>> = {
   HPE_HEADER_OVERFLOW: [431, "Request Header Fields Too Large", "The headers are too large."],
@@ -46,10 +45,10 @@ export function answerMalformed(error: Error & { code?: string }, socket: Socket
     title: reason,
     status,
   });
-  const lines = Object.entries(ownHeaders(id)).map(([name, value]) => `${name}: ${value}\r\n`);
   if (socket.writable)
     socket.write(
-      `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/problem+json\r\n${lines.join("")}` +
+      `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/problem+json\r\nX-Request-Id: ${id}\r\n` +
+        "X-Content-Type-Options: nosniff\r\n" +
         `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     );
   socket.destroySoon();

@@ -17,7 +17,6 @@ import { useContentGuards } from "./guards/accept.ts";
 import { type Authenticator, useAuthentication } from "./guards/authenticate.ts";
 import { createHostGuard, type HostGuard } from "./guards/host.ts";
 import { useNotFound } from "./not-found.ts";
-import { ownHeaders } from "./own-headers.ts";
 import { useRequestEnd } from "./request-end.ts";
 import { requestIdOf } from "./request-id.ts";
 import { useRequestLog } from "./request-log.ts";
@@ -66,7 +65,7 @@ export function createHttp(options: HttpOptions): Http {
     return503OnClosing: false,
     clientErrorHandler: answerMalformed,
     frameworkErrors: (error, request, reply) => {
-      reply.headers(ownHeaders(request.id));
+      reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
       sendError(error, request, reply, logger);
       const { type, id, environment } = anonymous;
       const call = { identity: { type, id }, environment, action: "unknown", resource: null };

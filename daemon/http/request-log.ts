@@ -5,7 +5,6 @@ import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Metrics } from "#daemon/telemetry/metrics.ts";
 import { type Series, seriesOf } from "#daemon/telemetry/series.ts";
 import type { Tracer } from "#daemon/telemetry/trace.ts";
-import { ownHeaders } from "./own-headers.ts";
 import { anonymous } from "./route-config.ts";
 
 export interface RequestLogOptions {
@@ -39,7 +38,8 @@ export function useRequestLog(app: FastifyInstance, { logger, metrics, tracer }:
   });
   app.addHook("onRequest", (request, reply, done) => {
     request.principal = anonymous;
-    reply.headers(ownHeaders(request.id));
+    reply.header("x-request-id", request.id);
+    reply.header("x-content-type-options", "nosniff");
     open++;
     if (!request.route.quiet && !request.route.ownSpan)
       request.span = tracer.start(`${request.method} ${request.route.url ?? "(none)"}`, {

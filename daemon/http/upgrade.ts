@@ -10,7 +10,6 @@ import { actionOf, claimedEnvironment } from "./audit.ts";
 import { answerFor, forCaller } from "./error-forms.ts";
 import { type Authenticator, checkExposure, remoteOf } from "./guards/authenticate.ts";
 import type { HostGuard } from "./guards/host.ts";
-import { ownHeaders } from "./own-headers.ts";
 import { requestIdOf } from "./request-id.ts";
 import { anonymous } from "./route-config.ts";
 
@@ -134,7 +133,8 @@ function refuse(socket: Duplex, error: unknown, { requestId, principal }: Caller
   const text = JSON.stringify(body);
   const lines = Object.entries({
     ...headers,
-    ...ownHeaders(requestId),
+    "x-request-id": requestId,
+    "x-content-type-options": "nosniff",
     "content-length": Buffer.byteLength(text),
     connection: "close",
   }).map(([name, value]) => `${name}: ${value}\r\n`);

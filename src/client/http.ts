@@ -1,6 +1,6 @@
 // Requests to a daemon, for commands: JSON in and out, and every refusal as a MagicError with the daemon's code and request id.
 import { MagicError } from "#contract/errors.ts";
-import { type Environment, headers as names, PROTOCOL } from "#contract/protocol.ts";
+import { type Environment, headers as names } from "#contract/protocol.ts";
 import { exchange, type Head, type Sent } from "./exchange.ts";
 import { refusal, tryParse } from "./refusal.ts";
 
@@ -72,8 +72,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
         throw unreachable(error, origin.origin, request.signal);
       })
       .finally(watch.end);
-    const strange = strangeAnswer(answer, origin.origin);
-    if (strange) throw strange;
+    if (isForeign(answer)) throw foreign(origin.origin);
     return answer;
   };
 
@@ -112,25 +111,16 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
 /** What a proxy may say of itself: it is told by its status. */
 const proxys = [401, 403, 413, 429, 502, 503, 504];
 
-/** Every answer of a daemon names its protocol. Undefined: it is this command's, or a proxy speaks. */
-export function strangeAnswer({ status, headers }: Head, origin: string): MagicError | undefined {
-  const spoken = headers.get(names.protocol);
-  if (spoken === null) return proxys.includes(status) ? undefined : foreign(origin);
-  if (spoken === String(PROTOCOL)) return undefined;
-  return new MagicError(
-    "protocol_mismatch",
-    `The daemon at ${origin} speaks protocol ${spoken}, this command ${PROTOCOL}.`,
-    {
-      extra: { next: "Use the `magic` of its version, or bring it up to this one's." },
-    },
-  );
+/** Every answer of a daemon carries the request's id. */
+export function isForeign({ status, headers }: Head): boolean {
+  return !headers.has(names.requestId) && !proxys.includes(status);
 }
 
-/** A web page, say, another program's API, or a proxy that says something else or keeps the header to itself. */
+/** A web page, say, another program's API, or a proxy that says something else or keeps the id to itself. */
 export function foreign(origin: string): MagicError {
   const detail = `What answers at ${origin} is not a magic daemon.`;
   const next =
-    "Correct --url or MAGIC_URL (`magic config get url --show-origin` says where it comes from), or the proxy there: it has to pass Magic-Protocol on.";
+    "Correct --url or MAGIC_URL (`magic config get url --show-origin` says where it comes from), or the proxy there: it has to pass X-Request-Id on.";
   return new MagicError("daemon_unavailable", detail, { extra: { reason: "foreign", next } });
 }
 

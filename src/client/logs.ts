@@ -8,7 +8,7 @@ import type { LogFrame, LogQuery } from "#contract/wire/logs.ts";
 import { backoff } from "#shared/backoff.ts";
 import { collect } from "#shared/collect.ts";
 import { head } from "./exchange.ts";
-import { type ApiClient, foreign, strangeAnswer, wedged } from "./http.ts";
+import { type ApiClient, foreign, isForeign, wedged } from "./http.ts";
 import { refusal } from "./refusal.ts";
 
 export type LogFilter = Omit<LogQuery, "after" | "limit">;
@@ -136,7 +136,6 @@ async function* framesOf(client: ApiClient, query: LogQuery, signal: AbortSignal
 
 async function refused(response: IncomingMessage, url: string): Promise<MagicError> {
   const answer = head(response);
-  if (answer.ok) return foreign(url);
-  const strange = strangeAnswer(answer, url);
-  return strange ?? refusal(answer, String(await collect(response, LONGEST_REFUSAL).catch(() => "")));
+  if (answer.ok || isForeign(answer)) return foreign(url);
+  return refusal(answer, String(await collect(response, LONGEST_REFUSAL).catch(() => "")));
 }

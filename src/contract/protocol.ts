@@ -78,8 +78,6 @@ export type ReadyMessage =
 
 export const headers = {
   requestId: "x-request-id",
-  /** Of every answer: PROTOCOL. By it a daemon is known. */
-  protocol: "magic-protocol",
   environment: "magic-environment",
   idempotencyKey: "idempotency-key",
   idempotentReplayed: "idempotent-replayed",

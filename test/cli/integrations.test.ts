@@ -113,7 +113,7 @@ test("a run that is waited for outlasts a restart of the daemon, and a rate limi
     const answer = answers[asked.push(performance.now()) - 1];
     if (!answer) return request.socket.destroy();
     const limited = answer[0] === 429 ? { "retry-after": "0.4" } : {};
-    const headers = { "content-type": "application/json", "magic-protocol": "1", ...limited };
+    const headers = { "content-type": "application/json", "x-request-id": "req_1", ...limited };
     response.writeHead(answer[0], headers).end(JSON.stringify(answer[1]));
   });
   const ended = await json("sync", "trigger", "sync_1", "--wait", "--url", `http://${address}`);

@@ -26,7 +26,7 @@ import { listen } from "#test/listen.ts";
 
 async function daemon(listener: RequestListener): Promise<string> {
   const answering: RequestListener = (request, response) =>
-    listener(request, response.setHeader("magic-protocol", "1"));
+    listener(request, response.setHeader("x-request-id", "req_1"));
   const { origin, close } = await listen(createServer(answering));
   onTestFinished(close);
   return origin;

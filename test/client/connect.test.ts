@@ -66,7 +66,7 @@ test("MAGIC_URL and MAGIC_API_KEY drive another daemon, and --live chooses the e
   const seen: unknown[] = [];
   const url = await upstream((request, response) => {
     seen.push([request.url, request.headers.authorization, request.headers["magic-environment"]]);
-    response.setHeader("magic-protocol", "1").end('{"ok":true}');
+    response.setHeader("x-request-id", "req_1").end('{"ok":true}');
   });
   const env = { MAGIC_URL: url, MAGIC_API_KEY: "sk_live_abc" };
   const client = await connect({ root, env, live: true });
@@ -114,14 +114,14 @@ test("a daemon that takes requests and answers nothing is given up; one that is 
   });
   const slow = await upstream((request, response) => {
     const body = JSON.stringify({ url: request.url });
-    setTimeout(() => response.setHeader("magic-protocol", "1").end(body), request.url === "/health" ? 0 : 1_600);
+    setTimeout(() => response.setHeader("x-request-id", "req_1").end(body), request.url === "/health" ? 0 : 1_600);
   });
   expect(await createApiClient({ url: slow, ...options }).request("GET", "/v1/x")).toEqual({ url: "/v1/x" });
 });
 
 test("what is not a magic daemon is told so, and a key that cannot be one is not sent", async () => {
   const page = await upstream((_request, response) => {
-    response.writeHead(200, { "content-type": "application/json", "x-request-id": "abc" }).end('{"status":"ok"}');
+    response.setHeader("content-type", "application/json").end('{"status":"ok"}');
   });
   const options = { url: page, environment: "sandbox" } as const;
   const client = createApiClient({ ...options, token: "sk_test_x" });
@@ -130,11 +130,7 @@ test("what is not a magic daemon is told so, and a key that cannot be one is not
   const proxy = await upstream((_request, response) => response.writeHead(431).end());
   await expect(createApiClient({ ...options, url: proxy, token: undefined }).request("GET", "/v1/x"))
     .rejects //
-    .toMatchObject({ ...told, extra: { next: expect.stringContaining("Magic-Protocol") } });
-  const newer = await upstream((_request, response) => response.writeHead(200, { "magic-protocol": "2" }).end("{}"));
-  await expect(createApiClient({ ...options, url: newer, token: undefined }).request("GET", "/v1/x"))
-    .rejects //
-    .toMatchObject({ code: "protocol_mismatch", extra: { next: expect.not.stringContaining("restart") } });
+    .toMatchObject({ ...told, extra: { next: expect.stringContaining("X-Request-Id") } });
   const log = followLogs({ client: async () => client, signal: AbortSignal.timeout(5_000) });
   await expect(log.next()).rejects.toMatchObject(told);
   for (const token of ["a\nb", "ключ", "x".repeat(20_000)])

@@ -69,9 +69,8 @@ test("health answers without a credential, and both paths alike", async () => {
   }
 });
 
-test("a well-formed request id is kept, another is replaced; the protocol is named", async () => {
+test("a well-formed request id is kept, another is replaced", async () => {
   const kept = await fetch(`${url}/health`, { headers: { "x-request-id": "my-id.1" } });
-  expect(kept.headers.get("magic-protocol")).toBe("1");
   expect(kept.headers.get("x-request-id")).toBe("my-id.1");
   const replaced = await fetch(`${url}/health`, { headers: { "x-request-id": "no spaces" } });
   expect(replaced.headers.get("x-request-id")).toMatch(/^req_/);
