@@ -103,7 +103,7 @@ function messagesIn(bytes: Buffer): Message[] {
 const textOf = ({ chunks }: Message) => Buffer.concat(chunks).toString();
 
 const event = (content: string, more: object = {}) =>
-  `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta: { content }, finish_reason: null, ...more }] })}\n\n`;
+  `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta: { role: "assistant", content }, finish_reason: null, ...more }] })}\n\n`;
 const completion = (content: string) =>
   JSON.stringify({
     id: "c",

@@ -27,6 +27,8 @@ export class StreamedChoices {
   readonly #calls = new Map<unknown, Calls>();
   /** Whether each choice has said how it ended. */
   readonly #ended = new Map<unknown, boolean>();
+  /** Those that begin without a role in the chunk at hand: OpenAI's own client falls over their end. */
+  readonly #roleless = new Set<unknown>();
 
   constructor(context: ReadContext) {
     this.#context = context;
@@ -46,15 +48,16 @@ export class StreamedChoices {
       if (delta["tool_calls"]) this.#reasoned.get(index)?.called(callIds(delta));
       const reason = choice["finish_reason"];
       if (content || delta["tool_calls"] || delta["function_call"] || reason || holdsMore(delta)) this.started = true;
-      const seen = this.#ended.has(index);
-      if (seen ? reason : this.#ended.size < MOST_CHOICES) this.#ended.set(index, Boolean(reason));
+      const begins = !this.#ended.has(index) && this.#ended.size < MOST_CHOICES;
+      if (begins && delta["role"] !== "assistant") this.#roleless.add(index);
+      if (begins || (reason && this.#ended.has(index))) this.#ended.set(index, Boolean(reason));
       if (!(reason === null || soundFinish(reason)) || !Number.isInteger(index)) sound = false;
       else if (!choice["delta"] || !soundDelta(delta)) sound = false;
       else if (delta["tool_calls"] && !soundPlaces(delta, this.#callsOf(index))) sound = false;
       else if (choice["logprobs"] !== undefined && !soundLogprobs(choice["logprobs"])) sound = false;
       if (reason && this.#endsOtherwise(reason, index)) sound = false;
     }
-    return sound;
+    return sound && this.#roleless.size === 0;
   }
 
   /** One of them as the specification demands it; `place`: where it stands among its chunk's. */
@@ -65,7 +68,10 @@ export class StreamedChoices {
       ...choice,
       ...(logprobs === undefined ? {} : { logprobs: mendedLogprobs(logprobs) }),
       index: Number.isInteger(index) ? index : place,
-      delta: mendedDelta(fields(delta), this.#callsOf(index), Boolean(reason)),
+      delta: {
+        ...mendedDelta(fields(delta), this.#callsOf(index), Boolean(reason)),
+        ...(this.#roleless.delete(given) ? { role: "assistant" } : {}),
+      },
       finish_reason: this.#finish(reason, index),
     };
   }
