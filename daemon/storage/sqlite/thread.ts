@@ -7,6 +7,9 @@ import type { Storage, StorageOptions } from "../storage.ts";
 import { prepareFolder } from "./file.ts";
 import type { Call, FromWorker, ToWorker, WorkerOptions } from "./messages.ts";
 
+/** What a check writes and removes again, in bytes, to see whether there is room once more: about what the largest units write. */
+const ROOM = 64 * 1024;
+
 export async function openSqlite({ root, maxPages, onFatal }: StorageOptions): Promise<Storage> {
   const workerData: WorkerOptions = { file: prepareFolder(root), maxPages };
   const worker = new Worker(new URL(import.meta.resolve("#entry/storage-worker")), { workerData, name: "storage" });
@@ -16,6 +19,8 @@ export async function openSqlite({ root, maxPages, onFatal }: StorageOptions): P
   const outbox: Call[] = [];
   let nextId = 0;
   let dead: Error | undefined;
+  /** The disk was full, and nobody has seen otherwise since: whoever only reads cannot tell. */
+  let full = false;
 
   worker.on("message", (message: FromWorker) => {
     if ("ready" in message) opened.resolve();
@@ -25,7 +30,10 @@ export async function openSqlite({ root, maxPages, onFatal }: StorageOptions): P
         const caller = waiting.get(id);
         waiting.delete(id);
         if (failure === undefined) caller?.resolve(value);
-        else caller?.reject(fromFailure(failure));
+        else {
+          full ||= failure.code === "storage_full";
+          caller?.reject(fromFailure(failure));
+        }
       }
   });
   worker.on("error", (error) => die(error instanceof Error ? error : new Error(String(error))));
@@ -79,7 +87,10 @@ export async function openSqlite({ root, maxPages, onFatal }: StorageOptions): P
     units,
     dialect: "sqlite",
     async check() {
-      await units.setting.get({ key: "" });
+      if (!full) return void (await units.setting.get({ key: "" }));
+      await units.setting.put({ key: "storage.room", value: " ".repeat(ROOM) });
+      await units.setting.remove({ key: "storage.room" });
+      full = false;
     },
     async close() {
       if (!closing) {
