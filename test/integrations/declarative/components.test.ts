@@ -298,6 +298,24 @@ test("fields are asked for in groups, and what the answers say of one record is 
   );
 });
 
+test("of the fields to ask for those count that the schema has, as the selector calls them", async () => {
+  const asked: (string | null)[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(request.at.searchParams.get("fields"));
+    json(response, { items: [{ id: "1" }] });
+  });
+  const fields = {
+    ...{ type: "QueryProperties", property_list: ["a", "b", "c", "properties_d"], always_include_properties: ["z"] },
+    property_selector: {
+      type: "JsonSchemaPropertySelector",
+      transformations: [{ type: "KeysReplace", old: "in_", new: "properties_" }],
+    },
+  };
+  const requester = { request_parameters: { fields } };
+  await read(manifest(origin, { requester, properties: { id: {}, b: {}, in_d: { type: "string" } } }));
+  expect(asked).toEqual(["z,b,properties_d"]);
+});
+
 test("a configuration is changed and judged as the manifest says", async () => {
   const asked: string[] = [];
   const origin = await vendor((request, response) => {

@@ -58,7 +58,7 @@ export function streamOf(context: Context, component: Component, concurrency = D
     return schema;
   };
   const selector = selectorOf(context, child(retriever, "record_selector"), transformationsOf(component), () => loaded);
-  const readPartition = partitionReaderOf(retrieverOf(context, retriever, selector), cursor, halves);
+  const readPartition = partitionReaderOf(retrieverOf(context, retriever, selector, loadSchema), cursor, halves);
   const partitions = partitionsOf(context, retriever["partition_router"]);
   // Built with the stream: what cannot run is known before anything is read.
   const below = readsAgain(retriever["partition_router"]) ? { answers: createAnswers(), ...context } : context;

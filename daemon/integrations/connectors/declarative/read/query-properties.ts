@@ -1,11 +1,22 @@
 // The fields that a request asks for by name: written in the manifest or asked of the vendor, in as many requests for a page as it takes;
 // what several requests say of one record is put together again.
-import { type Context, text } from "../context.ts";
+import { type Context, emptySlice, text } from "../context.ts";
 import { isQueryProperties } from "../http/request-parts.ts";
-import { type Component, child, isRecord, list, manifestError, optionalChild, typeOf } from "../manifest/component.ts";
+import {
+  type Component,
+  child,
+  children,
+  isRecord,
+  list,
+  manifestError,
+  optionalChild,
+  refuseCustom,
+  typeOf,
+} from "../manifest/component.ts";
 import { dpathOne } from "./dpath.ts";
 import { mergeFields } from "./fields.ts";
-import type { DataRecord } from "./records.ts";
+import type { DataRecord, LoadSchema } from "./records.ts";
+import { transformsOf } from "./transform.ts";
 
 export interface QueryProperties {
   /** The names for each request that a page takes. */
@@ -14,11 +25,15 @@ export interface QueryProperties {
   join(records: readonly DataRecord[]): DataRecord[];
 }
 
-/** `read` gives all records of a retriever: the vendor is asked for the names. */
+/**
+ * @param read gives all records of a retriever: the vendor is asked for the names.
+ * @param schema of the stream, whose fields may be the only ones to ask for.
+ */
 export function queryPropertiesOf(
   context: Context,
   requester: Component,
   read: (retriever: Component) => AsyncIterable<readonly DataRecord[]>,
+  schema: LoadSchema,
 ): QueryProperties | undefined {
   const parameters = requester["request_parameters"];
   const component =
@@ -29,13 +44,34 @@ export function queryPropertiesOf(
   const source = typeOf(component) === "PropertiesFromEndpoint" ? component : component["property_list"];
   const always = list(component["always_include_properties"]).map(String);
   const chunking = optionalChild(component, "property_chunking");
+  const selected = namesInSchema(context, optionalChild(component, "property_selector"), schema);
   let names: Promise<readonly string[]> | undefined;
   return {
     async chunks() {
-      names ??= isRecord(source) ? fromEndpoint(context, source, read) : Promise.resolve(list(source).map(String));
+      names ??= (
+        isRecord(source) ? fromEndpoint(context, source, read) : Promise.resolve(list(source).map(String))
+      ).then(selected);
       return chunksOf(await names, always, chunking);
     },
     join: chunking ? joinBy(chunking) : (records) => [...records],
+  };
+}
+
+/** Those of the names that the stream's schema has, as the selector calls its fields; all where there is no schema. */
+function namesInSchema(
+  context: Context,
+  component: Component | undefined,
+  schema: LoadSchema,
+): (names: readonly string[]) => Promise<readonly string[]> {
+  if (!component) return async (names) => names;
+  if (typeOf(component) !== "JsonSchemaPropertySelector") refuseCustom(component);
+  const transforms = transformsOf(context, children(component, "transformations"));
+  return async (names) => {
+    const properties = (await schema())?.["properties"];
+    if (!isRecord(properties)) return names;
+    const fields = structuredClone(properties);
+    for (const transform of transforms) transform(fields, emptySlice);
+    return names.filter((name) => Object.hasOwn(fields, name));
   };
 }
 

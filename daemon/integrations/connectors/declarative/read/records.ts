@@ -18,6 +18,9 @@ import { type Transform, transformsOf } from "./transform.ts";
 
 export type DataRecord = Record<string, unknown>;
 
+/** A stream's JSON schema; undefined where the manifest has none: every field passes through. */
+export type LoadSchema = () => Promise<DataRecord | undefined>;
+
 export interface Selector {
   /** Where the records stand in a value of which they go out as they came; null: not as they came, or not by names alone. */
   readonly plain: readonly string[] | null;

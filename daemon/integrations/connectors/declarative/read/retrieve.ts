@@ -11,7 +11,7 @@ import { pageReaderOf, type Take, type TakenPage } from "./page-reader.ts";
 import { pageSizeOf } from "./page-size.ts";
 import { loopGuard, paginatorOf } from "./paginate.ts";
 import { queryPropertiesOf } from "./query-properties.ts";
-import { type DataRecord, type Selector, selectorOf } from "./records.ts";
+import { type DataRecord, type LoadSchema, type Selector, selectorOf } from "./records.ts";
 
 /** What is asked for: a slice, and what it puts into requests. */
 export interface Question {
@@ -49,12 +49,21 @@ type Answers = Answered | Exclude<Outcome, { readonly response: HttpResponse }>;
 /** A vendor may say so often in one slice that pages must begin anew. */
 const MAX_RESETS = 5;
 
-export function retrieverOf(context: Context, component: Component, selector: Selector): Retriever {
+/** @param schema of the stream whose retriever it is. */
+export function retrieverOf(
+  context: Context,
+  component: Component,
+  selector: Selector,
+  schema: LoadSchema = async () => undefined,
+): Retriever {
   if (typeOf(component) === "AsyncRetriever") return asyncRetrieverOf(context, component, selector);
   if (typeOf(component) !== "SimpleRetriever") return refuseCustom(component);
   const requester = requesterOf(context, child(component, "requester"), context.answers);
-  const properties = queryPropertiesOf(context, child(component, "requester"), (inner) =>
-    lookupOf(context, inner).pages<never>(emptySlice, emptyParts(), undefined, () => false),
+  const properties = queryPropertiesOf(
+    context,
+    child(component, "requester"),
+    (inner) => lookupOf(context, inner).pages<never>(emptySlice, emptyParts(), undefined, () => false),
+    schema,
   );
   const paginator = paginatorOf(context, optionalChild(component, "paginator"));
   const onlyFirst = component["ignore_stream_slicer_parameters_on_paginated_requests"] === true;

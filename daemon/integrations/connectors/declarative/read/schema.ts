@@ -13,12 +13,9 @@ import {
   typeOf,
 } from "../manifest/component.ts";
 import { dpathOne } from "./dpath.ts";
-import type { DataRecord } from "./records.ts";
+import type { DataRecord, LoadSchema } from "./records.ts";
 import { lookupOf } from "./retrieve.ts";
 import { transformsOf } from "./transform.ts";
-
-/** undefined where the manifest has none: every field passes through. */
-export type LoadSchema = () => Promise<DataRecord | undefined>;
 
 export function schemaOf(context: Context, stream: Component): LoadSchema {
   const loaders = list(stream["schema_loader"])
