@@ -239,7 +239,7 @@ describe("what a provider lacks", () => {
     const anthropic = await send("anthropic", { messages: [user("x")], ...hints }, "claude-haiku-4-5");
     expect(anthropic.body["metadata"]).toEqual({ user_id: "s" });
     expect(anthropic.outcome).toMatchObject({ notes: { dropped: ["metadata", "prompt_cache_key"] } });
-    const image = { type: "image_url", image_url: { url: `data:image/png;base64,${PIXEL}`, detail: "high" } };
+    const image = { type: "image_url", image_url: { url: `data:image/png;base64,${PIXEL}`, detail: "original" } };
     const named = await send("google", { messages: [{ ...user([image]), name: "ann" }] }, "gemini-2.5-pro");
     expect(named.outcome).toMatchObject({
       notes: { dropped: ["messages.name", "messages.content.image_url.detail"] },

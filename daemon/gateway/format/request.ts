@@ -13,7 +13,7 @@ export interface TextPart extends CacheBreakpoint {
 
 export interface ImagePart extends CacheBreakpoint {
   readonly type: "image_url";
-  readonly image_url: { readonly url: string; readonly detail?: "auto" | "low" | "high" };
+  readonly image_url: { readonly url: string; readonly detail?: "auto" | "low" | "high" | "original" };
 }
 
 export interface AudioPart {

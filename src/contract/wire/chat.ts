@@ -22,7 +22,7 @@ const imageUrl = {
   type: "object",
   properties: {
     url: { type: "string", pattern: "^(https?://|data:|gs://)" },
-    detail: { enum: ["auto", "low", "high", null] },
+    detail: { enum: ["auto", "low", "high", "original", null] },
   },
   required: ["url"],
 };
