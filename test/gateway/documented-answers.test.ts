@@ -8,7 +8,14 @@ import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import { createProviders } from "#daemon/gateway/providers/registry.ts";
 import { cases, type Kind, models } from "./documented-cases.ts";
 import { eventStreamBytes } from "./event-stream.ts";
-import { type Said, type SdkModel, saidByGateway, saidByGatewayStream, saidBySdk, saidBySdkStream } from "./said.ts";
+import {
+  type SdkModel,
+  saidByGateway,
+  saidByGatewayStream,
+  saidByOutcome,
+  saidBySdk,
+  saidBySdkStream,
+} from "./said.ts";
 import { specification } from "./specification.ts";
 import { agent, callOf, collect, optionsOf, startUpstream, targetOf, type Upstream } from "./upstream.ts";
 
@@ -50,19 +57,7 @@ describe("documented answers", () => {
       ...(streamed ? { stream: true, stream_options: { include_usage: true } } : {}),
     };
     const outcome = await providers[kind].chat(callOf(request), targetOf(kind, upstream, models[kind]), optionsOf());
-    let ours: Said;
-    if (streamed) {
-      const got = await collect(outcome);
-      expect(got.end).toMatchObject({ result: "completed" });
-      expect(got.done).toBe(true);
-      for (const event of got.events) specification()?.chunk(event);
-      ours = saidByGatewayStream(got.events);
-    } else {
-      if (outcome.kind !== "completion") throw new Error(JSON.stringify(outcome));
-      const completion = JSON.parse(outcome.body.toString());
-      specification()?.completion(completion);
-      ours = saidByGateway(completion);
-    }
+    const ours = await saidByOutcome(outcome);
     expect(ours).toMatchObject(one.said);
     if (one.kind === "google") for (const called of ours.tools) called.id = expect.any(String);
     if (!one.apart) expect(ours).toEqual(streamed ? await saidBySdkStream(sdk(kind)) : await saidBySdk(sdk(kind)));

@@ -10,9 +10,8 @@ import type { Provider, Target } from "#daemon/gateway/providers/adapter.ts";
 import { createProviders } from "#daemon/gateway/providers/registry.ts";
 import { sharedPath } from "#test/shared.ts";
 import { eventStreamBytes } from "./event-stream.ts";
-import { type Said, type SdkModel, saidByGateway, saidByGatewayStream, saidBySdk, saidBySdkStream } from "./said.ts";
-import { specification } from "./specification.ts";
-import { agent, callOf, collect, optionsOf, startUpstream, targetOf, type Upstream } from "./upstream.ts";
+import { type SdkModel, saidByOutcome, saidBySdk, saidBySdkStream } from "./said.ts";
+import { agent, callOf, optionsOf, startUpstream, targetOf, type Upstream } from "./upstream.ts";
 
 let upstream: Upstream;
 beforeAll(async () => {
@@ -108,19 +107,7 @@ describe.skipIf(!root)("recorded answers", () => {
       targetOf(kind, upstream, model),
       optionsOf({ cost: () => null }),
     );
-    let ours: Said;
-    if (streamed) {
-      const got = await collect(outcome);
-      expect(got.end.failure).toBeNull();
-      expect(got.done).toBe(true);
-      for (const event of got.events) specification()?.chunk(event);
-      ours = saidByGatewayStream(got.events);
-    } else {
-      if (outcome.kind !== "completion") throw new Error(JSON.stringify(outcome));
-      const completion = JSON.parse(outcome.body.toString());
-      specification()?.completion(completion);
-      ours = saidByGateway(completion);
-    }
+    const ours = await saidByOutcome(outcome);
     const more = wantsJson ? { responseFormat: { type: "json", schema: jsonSchema } } : {};
     const theirs = streamed
       ? await saidBySdkStream(sdkModel(kind, model), more)

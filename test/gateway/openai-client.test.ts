@@ -7,6 +7,7 @@ import { zodResponseFormat } from "openai/helpers/zod";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type App, createApp } from "#daemon/app.ts";
+import { heardByClient } from "./said.ts";
 import { specification } from "./specification.ts";
 
 let app: App;
@@ -72,13 +73,7 @@ describe("the openai client against the sandbox", () => {
       stream: true,
       stream_options: { include_usage: true },
     });
-    let text = "";
-    const usages: unknown[] = [];
-    for await (const chunk of stream) {
-      specification()?.chunk(chunk);
-      text += chunk.choices[0]?.delta.content ?? "";
-      if (chunk.usage) usages.push(chunk.usage);
-    }
+    const { text, usages } = await heardByClient(stream);
     expect(text).toBe("a longer answer, in pieces");
     expect(usages).toHaveLength(1);
   });

@@ -1,5 +1,10 @@
 // What an answer says, in one form for OpenAI's documents and for the AI SDK's, so that the two can be compared.
 
+import type { ChatCompletionChunk } from "openai/resources";
+import type { ChatOutcome } from "#daemon/gateway/providers/adapter.ts";
+import { specification } from "./specification.ts";
+import { collect } from "./upstream.ts";
+
 export interface Said {
   text: string;
   reasoning: string;
@@ -29,6 +34,32 @@ interface WireMessage {
 }
 
 const finishes: Record<string, string> = { "tool-calls": "tool_calls", "content-filter": "content_filter" };
+
+/** Of an answer, whole or streamed, that came to its end and is as OpenAI's specification has it. */
+export async function saidByOutcome(outcome: ChatOutcome): Promise<Said> {
+  if (outcome.kind === "stream") {
+    const { events, done, end } = await collect(outcome);
+    if (!done || end.result !== "completed") throw new Error(JSON.stringify(end));
+    for (const event of events) specification()?.chunk(event);
+    return saidByGatewayStream(events);
+  }
+  if (outcome.kind !== "completion") throw new Error(JSON.stringify(outcome));
+  const completion = JSON.parse(outcome.body.toString());
+  specification()?.completion(completion);
+  return saidByGateway(completion);
+}
+
+/** The text and the usages of a stream that OpenAI's client reads. */
+export async function heardByClient(chunks: AsyncIterable<ChatCompletionChunk>) {
+  let text = "";
+  const usages: unknown[] = [];
+  for await (const chunk of chunks) {
+    specification()?.chunk(chunk);
+    text += chunk.choices[0]?.delta.content ?? "";
+    if (chunk.usage) usages.push(chunk.usage);
+  }
+  return { text, usages };
+}
 
 export function saidByGateway(completion: Fields): Said {
   const choice = (completion["choices"] as { message: WireMessage; finish_reason: string }[])[0];

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { type App, createApp } from "#daemon/app.ts";
 import { ecosystems, good, SAID } from "./good-answers.ts";
 import { within } from "./patience.ts";
+import { heardByClient } from "./said.ts";
 import { specification } from "./specification.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
 
@@ -88,13 +89,7 @@ describe.each(ecosystems)("%s", (kind) => {
       stream: true,
       stream_options: { include_usage: true },
     });
-    let text = "";
-    const usages: unknown[] = [];
-    for await (const chunk of stream) {
-      specification()?.chunk(chunk);
-      text += chunk.choices[0]?.delta.content ?? "";
-      if (chunk.usage) usages.push(chunk.usage);
-    }
+    const { text, usages } = await heardByClient(stream);
     expect(text).toBe(SAID);
     expect(usages).toMatchObject([{ prompt_tokens: 9, completion_tokens: 4 }]);
     expect(usages[0]).toHaveProperty("cost_usd");

@@ -1,15 +1,5 @@
 import { expect, test } from "vitest";
-import { json, manifest, read, vendor } from "./one-stream.ts";
-
-const day = (date: string): string => `${date}T00:00:00Z`;
-const cursor = {
-  type: "DatetimeBasedCursor",
-  cursor_field: "at",
-  datetime_format: "%Y-%m-%dT%H:%M:%SZ",
-  start_datetime: day("2026-01-01"),
-  end_datetime: day("2026-03-01"),
-  start_time_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "since" },
-};
+import { cursor, day, json, manifest, read, vendor } from "./one-stream.ts";
 
 const parentOf = (origin: string, more: Record<string, unknown> = {}, sync?: Record<string, unknown>) => ({
   type: "SubstreamPartitionRouter",

@@ -30,6 +30,18 @@ export const json = (
   response.end(JSON.stringify(body));
 };
 
+/** Midnight of a date. */
+export const day = (date: string): string => `${date}T00:00:00Z`;
+/** An incremental stream of January and February 2026. */
+export const cursor = {
+  type: "DatetimeBasedCursor",
+  cursor_field: "at",
+  datetime_format: "%Y-%m-%dT%H:%M:%SZ",
+  start_datetime: day("2026-01-01"),
+  end_datetime: day("2026-03-01"),
+  start_time_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "since" },
+};
+
 export interface StreamOptions {
   readonly retriever?: Record<string, unknown>;
   readonly requester?: Record<string, unknown>;

@@ -3,17 +3,7 @@ import { Agent } from "undici";
 import { expect, onTestFinished, test } from "vitest";
 import { createConnector } from "#daemon/integrations/connectors/declarative/connector.ts";
 import { declarativeSource } from "#daemon/integrations/connectors/declarative/source.ts";
-import { json, manifest, read, vendor } from "./one-stream.ts";
-
-const day = (date: string): string => `${date}T00:00:00Z`;
-const cursor = {
-  type: "DatetimeBasedCursor",
-  cursor_field: "at",
-  datetime_format: "%Y-%m-%dT%H:%M:%SZ",
-  start_datetime: day("2026-01-01"),
-  end_datetime: day("2026-03-01"),
-  start_time_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "since" },
-};
+import { cursor, day, json, manifest, read, vendor } from "./one-stream.ts";
 
 test("a schema that the vendor tells is filtered and renamed as the manifest says", async () => {
   const origin = await vendor((_request, response) =>
