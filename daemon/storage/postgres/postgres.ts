@@ -1,5 +1,4 @@
 // State in Postgres: a pool, and one serializable transaction for each unit, run again when it meets another.
-import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type DialectAdapter, Kysely, PostgresDialect, sql } from "kysely";
 import pg from "pg";
@@ -96,9 +95,9 @@ function poolOf(config: pg.PoolConfig, { connectMs, heldMs }: Bounds): pg.Pool {
   pool.on("connect", (client) => client.on("error", () => {}));
   // A server that is frozen, or that a network has forgotten, answers nothing and closes nothing: such a connection is given up.
   const ends = new Map<pg.PoolClient, NodeJS.Timeout>();
-  pool.on("connect", (client) => streamOf(client).on("data", () => ends.get(client)?.refresh()));
+  pool.on("connect", (client) => client.connection.stream.on("data", () => ends.get(client)?.refresh()));
   pool.on("acquire", (client) => {
-    ends.set(client, setTimeout(() => streamOf(client).destroy(), heldMs).unref());
+    ends.set(client, setTimeout(() => client.connection.stream.destroy(), heldMs).unref());
   });
   pool.on("release", (_error, client) => {
     clearTimeout(ends.get(client));
@@ -109,11 +108,7 @@ function poolOf(config: pg.PoolConfig, { connectMs, heldMs }: Bounds): pg.Pool {
 
 /** The number by which a connection can be cancelled: the session's own, unless a pooler is in between. */
 function numberOf(client: pg.ClientBase): number {
-  return Number((client as unknown as { readonly processID: number | null }).processID);
-}
-
-function streamOf(client: pg.PoolClient): Duplex {
-  return (client as unknown as { readonly connection: { readonly stream: Duplex } }).connection.stream;
+  return Number((client as pg.ClientBase & { readonly processID: number | null }).processID);
 }
 
 // The server may have committed, and only its word of that been lost.

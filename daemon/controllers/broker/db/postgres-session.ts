@@ -115,5 +115,5 @@ function stream(client: pg.Client, text: string, values: readonly unknown[], onO
 }
 
 export function socketOf(client: pg.Client): Socket {
-  return (client as unknown as { connection: { stream: Socket } }).connection.stream;
+  return client.connection.stream as Socket;
 }

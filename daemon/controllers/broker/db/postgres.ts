@@ -162,5 +162,5 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
 }
 
 function processOf(client: pg.Client): number {
-  return (client as unknown as { processID: number }).processID;
+  return (client as pg.Client & { readonly processID: number }).processID;
 }

@@ -92,7 +92,7 @@ export async function connectPostgres(options: ConnectOptions): Promise<Postgres
       return connectPostgres({ ...options, url: plain });
     throw postgresError(error, options.side, `connecting to ${describe(client)}`);
   }
-  const socket = (client as unknown as { connection: { stream: net.Socket } }).connection.stream;
+  const socket = client.connection.stream as net.Socket;
   let closed = false;
   let canceled: Promise<void> | undefined;
   // What a wait moves over the socket is no progress.
@@ -166,7 +166,7 @@ function describe(client: PgClient): string {
 // CancelRequest (protocol 3.0, 55.2.7): a connection of its own that carries the backend's pid and secret. It is left for the server to
 // close, as libpq leaves it: PgBouncer 1.18 ends when the client goes first.
 async function cancel(client: PgClient, address: string | undefined): Promise<void> {
-  const { processID, secretKey } = client as unknown as { processID?: number; secretKey?: number };
+  const { processID, secretKey } = client as PgClient & { readonly processID?: number; readonly secretKey?: number };
   if (typeof processID !== "number" || typeof secretKey !== "number") return;
   const request = Buffer.alloc(16);
   request.writeInt32BE(16, 0);
