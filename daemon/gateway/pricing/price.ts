@@ -121,7 +121,7 @@ export function worstCost(
   price: Price,
   promptTokens: number,
   answerTokens: number,
-  parts: { readonly audio?: boolean; readonly hour?: boolean } = {},
+  parts: { readonly audio?: boolean; readonly hour?: boolean },
 ): number {
   let worst = worstAt(price, promptTokens, answerTokens, parts);
   for (const service of price.services?.values() ?? [])

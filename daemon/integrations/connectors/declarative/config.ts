@@ -78,7 +78,7 @@ function validatorOf(schema: Readonly<Record<string, unknown>>): ValidateFunctio
 // `$async` is Ajv's own: the check would answer with a promise.
 function compiled(
   { $schema: _dialect, $async: _async, ...schema }: Readonly<Record<string, unknown>>,
-  { patterns, ...more }: { coerceTypes?: "array"; patterns?: boolean } = {},
+  { patterns = false, ...more }: { coerceTypes?: "array"; patterns?: boolean } = {},
 ): ValidateFunction | undefined {
   // Checking the schema itself would compile the schema of schemas, which takes longer than all the rest.
   const form = { strict: false, allErrors: true, validateFormats: false, validateSchema: false, code: { regExp } };
@@ -95,7 +95,7 @@ const regExp = Object.assign(linear, { code: "linear" });
 
 // Patterns of a specification are hints for a form, written for another engine; those of a validation count, as far as they run in linear
 // time. And the choices of a list are often written beside it, where no list could fit them.
-function forgiving(value: unknown, patterns = false): unknown {
+function forgiving(value: unknown, patterns: boolean): unknown {
   if (Array.isArray(value)) return value.map((each) => forgiving(each, patterns));
   if (!isRecord(value)) return value;
   const isList = list(value["type"]).includes("array");

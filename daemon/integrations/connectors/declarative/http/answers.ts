@@ -20,9 +20,9 @@ const MAX_BYTES = 32 * 1024 * 1024;
 const OVERHEAD = 2048;
 
 /** What comes first stays: a store that let go of the oldest would never hold what is read in circles through more than fits. */
-export function createAnswers(maxBytes = MAX_BYTES): Answers {
+export function createAnswers(): Answers {
   const kept = new Map<string, HttpResponse>();
-  let left = maxBytes;
+  let left = MAX_BYTES;
   return {
     of: (question) => kept.get(question),
     keep(question, answer) {

@@ -116,7 +116,7 @@ function policyOf(evaluate: Evaluate, component: Component): Policy {
     weightOf(call) {
       const found = matchers.find(({ matches }) => matches(call))?.component;
       if (!found) return matchers.length === 0 ? 1 : undefined;
-      return Math.max(1, Math.floor(numberIn(evaluate, found, "weight", 1)));
+      return Math.max(1, Math.floor(numberIn(evaluate, found, "weight")));
     },
     // Not before they are needed: a manifest can be looked at without a configuration.
     windows: () => {
@@ -133,15 +133,15 @@ function windowsOf(evaluate: Evaluate, component: Component): Window[] {
       ? [{ limit: component["call_limit"], interval: component["period"] }]
       : list(component["rates"]);
   return rates.filter(isRecord).map((rate) => ({
-    limit: Math.max(1, numberIn(evaluate, rate, "limit", 1)),
+    limit: Math.max(1, numberIn(evaluate, rate, "limit")),
     ms: durationMs(String(evaluate(rate["interval"]))),
     sent: [],
     used: 0,
   }));
 }
 
-function numberIn(evaluate: Evaluate, component: Component, field: string, otherwise: number): number {
-  const number = Number(evaluate(component[field] ?? otherwise));
+function numberIn(evaluate: Evaluate, component: Component, field: string): number {
+  const number = Number(evaluate(component[field] ?? 1));
   if (!Number.isFinite(number)) throw manifestError(`${field} of the api_budget is no number`);
   return number;
 }
