@@ -14,7 +14,12 @@ export const KEEP_ALIVE_MS = 72_000;
 const CR = 0x0d;
 const LF = 0x0a;
 
-export function answerMalformed(error: Error & { code?: string }, socket: Socket): void {
+/** `tell` hears of an answer that went out. */
+export function answerMalformed(
+  error: Error & { code?: string },
+  socket: Socket,
+  tell: (status: number, requestId: string) => void = () => {},
+): void {
   // Before the end of a TLS handshake nothing can be told, and what is written keeps the connection open until it has gone out.
   if (error.code === "ECONNRESET" || /^ERR_(TLS|SSL)_/.test(error.code ?? "") || socket.destroyed) {
     socket.destroy();
@@ -27,7 +32,7 @@ export function answerMalformed(error: Error & { code?: string }, socket: Socket
     socket.once("data", (bytes: Buffer) => {
       clearTimeout(silent);
       // Node's times begin anew with a request's first letter, and are over for who sends nothing but the empty lines before one.
-      if (bytes.every((byte) => byte === CR || byte === LF)) answerMalformed(error, socket);
+      if (bytes.every((byte) => byte === CR || byte === LF)) answerMalformed(error, socket, tell);
     });
     return;
   }
@@ -45,11 +50,13 @@ export function answerMalformed(error: Error & { code?: string }, socket: Socket
     title: reason,
     status,
   });
-  if (socket.writable)
+  if (socket.writable) {
     socket.write(
       `HTTP/1.1 ${status} ${reason}\r\nContent-Type: application/problem+json\r\nX-Request-Id: ${id}\r\n` +
         "X-Content-Type-Options: nosniff\r\n" +
         `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     );
+    tell(status, id);
+  }
   socket.destroySoon();
 }

@@ -37,7 +37,7 @@ export interface HttpOptions {
   readonly tracer: Tracer;
   /** True while the daemon is stopping: new requests on open connections are told to come back. */
   readonly draining?: () => boolean;
-  /** Told of requests whose address cannot even be routed: they pass no hook. For the audit log. */
+  /** Told of what is no HTTP, and of requests whose address cannot be routed: they pass no hook. For the audit log. */
   readonly onUnroutable: (call: AuditedCall) => void;
 }
 
@@ -58,18 +58,20 @@ export interface Http {
 
 export function createHttp(options: HttpOptions): Http {
   const { logger } = options;
+  const tellUnroutable = (status: number, requestId: string): void => {
+    const { type, id, environment } = anonymous;
+    options.onUnroutable({ identity: { type, id }, environment, action: "unknown", resource: null, status, requestId });
+  };
   const app: FastifyInstance = fastify({
     serverFactory: (handler) => newServer(handler as RequestListener, options.tls),
     genReqId: (raw) => requestIdOf(raw as IncomingMessage),
     bodyLimit: BODY_LIMIT,
     return503OnClosing: false,
-    clientErrorHandler: answerMalformed,
+    clientErrorHandler: (error, socket) => answerMalformed(error, socket, tellUnroutable),
     frameworkErrors: (error, request, reply) => {
       reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
       sendError(error, request, reply, logger);
-      const { type, id, environment } = anonymous;
-      const call = { identity: { type, id }, environment, action: "unknown", resource: null };
-      options.onUnroutable({ ...call, status: reply.statusCode, requestId: request.id });
+      tellUnroutable(reply.statusCode, request.id);
     },
     routerOptions: { maxParamLength: 512 },
   });

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
@@ -193,6 +194,22 @@ test("an upgrade is a call like any other", async () => {
     outcome: "refused",
     environment: "live",
   });
+});
+
+test("what is no HTTP is answered under a request id that has its entry", async () => {
+  const answered = async (sent: string): Promise<string | undefined> => {
+    const socket = connect(Number(new URL(daemon.url).port), "127.0.0.1", () => socket.write(sent));
+    return /x-request-id: (\S+)/i.exec(await text(socket))?.[1];
+  };
+  for (const [sent, status] of [
+    ["GET /v1/keys HTTP/1.1\r\nno header\r\n\r\n", 400],
+    [`GET /v1/keys HTTP/1.1\r\nx: ${"x".repeat(20_000)}\r\n\r\n`, 431],
+  ] as const) {
+    const entries = `request_id=${await answered(sent)}`;
+    await expect.poll(() => entriesOf(entries), { timeout: 10_000, interval: 25 }).toHaveLength(1);
+    const anonymous = { identity: { type: "anonymous", id: null }, action: "unknown", outcome: "failed" };
+    expect((await entriesOf(entries))[0]).toMatchObject({ ...anonymous, status });
+  }
 });
 
 test("what a client is given or refused is seen in its environment", async () => {
