@@ -36,6 +36,18 @@ export interface KeptSchema extends TableSchema {
 /** The column of soft deletes: when a row was found to have gone at the source. Null: it has not. */
 export const DELETED_AT = "_magic_deleted_at";
 
+/**
+ * True where rows of the table as it will be may be marked, by this run or by an earlier one that did something else about deletions. A run
+ * that finds nothing to do has no plan.
+ */
+export function mayBeMarked(
+  plan: Pick<WritePlan, "kind" | "deletes"> | undefined,
+  existing: { readonly columns: readonly { readonly name: string }[] } | null,
+): boolean {
+  if (plan?.deletes === "soft") return true;
+  return plan?.kind !== "replace" && existing?.columns.some(({ name }) => name === DELETED_AT) === true;
+}
+
 export interface WritePlan {
   /** replace: shadow table and swap. upsert: by primary key. append: as they come. */
   readonly kind: "replace" | "upsert" | "append";

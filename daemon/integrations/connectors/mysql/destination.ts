@@ -7,6 +7,7 @@ import {
   type CommittedState,
   DELETED_AT,
   type Destination,
+  mayBeMarked,
   type OpenRequest,
   type WritePlan,
   type WriteSession,
@@ -140,9 +141,7 @@ function sessionOf(parts: Parts): WriteSession {
   let place = 0;
   let made = false;
   let moved = 0;
-  // A run that finds nothing to do counts without having begun.
-  const marked = () => (plan ? plan.deletes === "soft" : hasMark);
-  const living = () => (marked() ? ` WHERE ${ident(DELETED_AT)} IS NULL` : "");
+  const living = () => (mayBeMarked(plan, existing) ? ` WHERE ${ident(DELETED_AT)} IS NULL` : "");
   const begun = () => {
     if (!plan) throw new Error("the session has not begun");
     return plan;

@@ -6,6 +6,7 @@ import {
   type CommittedState,
   DELETED_AT,
   type Destination,
+  mayBeMarked,
   type OpenRequest,
   type WritePlan,
   type WriteSession,
@@ -246,9 +247,6 @@ function sessionOf(parts: Parts): WriteSession {
     },
   };
   const resultTable = () => (loading?.how === "shadow" && !exchanged ? loading.table : final);
-  // A run that finds nothing to do counts without having begun.
-  const marked = () =>
-    plan ? plan.deletes === "soft" : existing?.columns.some(({ name }) => name === DELETED_AT) === true;
-  const undeleted = () => (marked() ? ` WHERE ${ident(DELETED_AT)} IS NULL` : "");
+  const undeleted = () => (mayBeMarked(plan, existing) ? ` WHERE ${ident(DELETED_AT)} IS NULL` : "");
   return session;
 }

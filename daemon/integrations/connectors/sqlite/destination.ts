@@ -6,6 +6,7 @@ import {
   type CommittedState,
   DELETED_AT,
   type Destination,
+  mayBeMarked,
   type OpenRequest,
   type WritePlan,
   type WriteSession,
@@ -103,10 +104,7 @@ function sessionOf(
   let insert: RowWriter | undefined;
   let place = 0;
   let kept = false;
-  // A run that finds nothing to do counts without having begun.
-  const marked = () =>
-    plan ? plan.deletes === "soft" : existing?.columns.some(({ name }) => name === DELETED_AT) === true;
-  const living = () => (marked() ? ` WHERE ${quote(DELETED_AT)} IS NULL` : "");
+  const living = () => (mayBeMarked(plan, existing) ? ` WHERE ${quote(DELETED_AT)} IS NULL` : "");
   const begun = () => {
     if (!plan) throw new Error("the session has not begun");
     return plan;
