@@ -15,8 +15,8 @@ const work = jobThread<ContractJob, ContractReading | Break[]>(
   () => new Worker(new URL(import.meta.resolve("#entry/contract-worker")), { name: "contracts" }),
 );
 
-/** Without its file, a descriptor or a thread of the machine's. */
-const NOT_STARTED = /^((ERR_)?MODULE_NOT_FOUND|ERR_WORKER_INIT_FAILED|EMFILE|ENFILE)$/;
+/** Without its file, descriptors or a thread of the machine's. */
+const NOT_STARTED = /^((ERR_)?MODULE_NOT_FOUND|ERR_WORKER_INIT_FAILED|EMFILE|ENFILE|overloaded)$/;
 
 /** Throws `program_replaced` or `overloaded` where the thread cannot be started. */
 async function apart<T extends ContractReading | Break[]>(job: ContractJob, owner: unknown): Promise<T> {

@@ -1,6 +1,9 @@
 // Work whose time somebody else's input decides: a regular expression, a schema that refers to itself. It is ended from outside, because
 // nothing inside of it looks at a clock.
+import { closeSync, openSync } from "node:fs";
+import { devNull } from "node:os";
 import { type Context, createContext, Script } from "node:vm";
+import { MagicError } from "./errors.ts";
 
 let made: { context: Context; script: Script } | undefined;
 
@@ -16,9 +19,10 @@ export class OutOfTime extends Error {}
 /**
  * What `work` answers. Starting the clock costs about 0.1 ms.
  *
- * @param ms milliseconds. @throws OutOfTime when they have passed; what `work` throws.
+ * @param ms milliseconds. @throws OutOfTime when they have passed; `overloaded` where the clock cannot be started; what `work` throws.
  */
 export function within<T>(ms: number, work: () => T): T {
+  requireDescriptors();
   const { context, script } = clock();
   const outer = context["work"];
   context["work"] = work;
@@ -29,5 +33,21 @@ export function within<T>(ms: number, work: () => T): T {
     throw new OutOfTime(`not done within ${ms} ms`);
   } finally {
     context["work"] = outer;
+  }
+}
+
+/** More than the clock takes. */
+const DESCRIPTORS = 6;
+
+/** Node ends the process where the clock gets none. */
+function requireDescriptors(): void {
+  const opened: number[] = [];
+  try {
+    while (opened.length < DESCRIPTORS) opened.push(openSync(devNull, "r"));
+  } catch (cause) {
+    const detail = "as many files and connections are open as the machine allows (`ulimit -n`)";
+    throw new MagicError("overloaded", detail, { cause, retryAfterS: 1 });
+  } finally {
+    for (const descriptor of opened) closeSync(descriptor);
   }
 }
