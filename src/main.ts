@@ -23,8 +23,11 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   interruption.readerLeft();
 });
 process.stderr.on("error", () => {});
-// Also of what nobody waits for.
-process.on("uncaughtException", (error) => process.exit(reportFailure(error, format, process, env)));
+// Also of what nobody waits for. Where the terminal goes while something is asked, readline throws: that is the terminal's end.
+process.on("uncaughtException", (error: NodeJS.ErrnoException) => {
+  if (error.syscall === "setRawMode") interruption.interrupt();
+  else process.exit(reportFailure(error, format, process, env));
+});
 
 // Heard from here on: a command that is still being loaded is interrupted like one that runs.
 const interruption = listenToInterruption();
@@ -86,6 +89,7 @@ async function main(): Promise<number> {
 
 interface Interruption {
   signal(handled: boolean): AbortSignal;
+  interrupt(): void;
   /** Nobody reads any more: the same end, which is no error. */
   readerLeft(): void;
   readonly unread: boolean;
@@ -110,6 +114,7 @@ function listenToInterruption(): Interruption {
   };
   process.on("SIGINT", interrupt).on("SIGTERM", interrupt).on("SIGHUP", interrupt);
   return {
+    interrupt,
     signal(byCommand) {
       handled = byCommand;
       return controller.signal;

@@ -8,7 +8,7 @@ import type { ApiClient } from "#client/http.ts";
 import { followLogs } from "#client/logs.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
-import { MagicError } from "#contract/errors.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
 import { type ExitCode, exitCodes } from "#contract/exit-codes.ts";
 import type { LogEntry } from "#contract/wire/logs.ts";
 import { failureText } from "#output/failure.ts";
@@ -195,7 +195,8 @@ async function press(
     }
     if (key === "i") await keys?.paused(() => invoke(client, session.controllers, context, folder));
   } catch (error) {
-    output.note(failureText(error, output.paint.enabled));
+    // Ctrl-C at a question takes back the question.
+    if (!isMagicError(error) || error.code !== "interrupted") output.note(failureText(error, output.paint.enabled));
   }
 }
 

@@ -6,11 +6,16 @@ export interface Keys {
   close(): void;
 }
 
-/** Calls `onKey` with each key pressed; Ctrl-C comes as "\u0003" since the terminal is raw. */
+/** Milliseconds. */
+const STOPPED_WITHIN = 100;
+
+/** Calls `onKey` with each key pressed; Ctrl-C comes as "\u0003" since the terminal is raw. Ctrl-Z does what it does elsewhere. */
 export function listenToKeys(input: NodeJS.ReadStream, onKey: (key: string) => void): Keys {
   let closed = false;
   const onData = (data: Buffer) => {
-    for (const key of data.toString("utf8")) onKey(key);
+    for (const key of data.toString("utf8"))
+      if (key === "\u001a") suspend();
+      else onKey(key);
   };
   const open = () => {
     if (closed) return;
@@ -22,6 +27,12 @@ export function listenToKeys(input: NodeJS.ReadStream, onKey: (key: string) => v
     input.off("data", onData);
     input.setRawMode(false);
     input.pause();
+  };
+  const suspend = () => {
+    pause();
+    // The whole job, as the terminal does. Where no shell controls jobs nothing stops.
+    process.kill(0, "SIGTSTP");
+    setTimeout(open, STOPPED_WITHIN);
   };
   open();
   return {

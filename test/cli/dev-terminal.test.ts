@@ -1,0 +1,60 @@
+// `magic dev` on a terminal of its own, below a shell.
+import { spawn, spawnSync } from "node:child_process";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { readRuntimeFile } from "#client/daemon/files.ts";
+import { isSameProcess } from "#shared/process-identity.ts";
+import { createSandbox, program, type Sandbox } from "./magic.ts";
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+let box: Sandbox;
+beforeAll(async () => {
+  box = createSandbox();
+  await box.magic(["scaffold", "--name", "hello"]);
+  await box.magic(["config", "set", "daemon.port", "0"]);
+});
+afterAll(() => box.dispose());
+
+/** A terminal that exists until it is closed; `until` awaits a text that comes after those already awaited, pressing a key again and again. */
+function openTerminal() {
+  const child = spawn("script", ["-qec", "bash --norc -i", "/dev/null"], { cwd: box.folder, env: box.env });
+  let screen = "";
+  child.stdout.on("data", (data: Buffer) => {
+    screen += data.toString("utf8");
+  });
+  return {
+    type: (keys: string) => child.stdin.write(keys),
+    async until(text: string, key = "") {
+      const look = () => {
+        child.stdin.write(key);
+        expect(screen).toContain(text);
+      };
+      await vi.waitFor(look, { timeout: 60_000, interval: 300 });
+      screen = screen.slice(screen.indexOf(text) + text.length);
+    },
+    close: () => child.kill("SIGKILL"),
+  };
+}
+
+test.skipIf(spawnSync("script", ["--version"]).error || process.platform !== "linux")(
+  "Ctrl-Z suspends it, Ctrl-C takes a question back, and where the terminal goes the daemon that it started goes too",
+  async () => {
+    const terminal = openTerminal();
+    terminal.type(`${process.execPath} ${program} dev\n`);
+    await terminal.until("quit");
+    terminal.type("\u001a");
+    await terminal.until("Stopped");
+    terminal.type("fg\n");
+    await terminal.until("log level", "l");
+    terminal.type("i");
+    await terminal.until("Input of hello");
+    terminal.type("\u0003");
+    await terminal.until("log level", "l");
+    terminal.type("i");
+    await terminal.until("Input of hello");
+    const daemon = readRuntimeFile(box.folder);
+    terminal.close();
+    expect(daemon).toBeDefined();
+    await vi.waitFor(() => expect(isSameProcess(daemon?.pid ?? 0, daemon?.pid_started ?? null)).toBe(false), 30_000);
+  },
+);
