@@ -12,6 +12,20 @@ export interface JsonSize {
   readonly values: number;
 }
 
+/** Beyond these a body, or what is parsed of one, would hold up everybody; a completion's. */
+export const MOST_JSON: JsonSize = {
+  /** No real request comes near. */
+  depth: 128,
+  /** 64 MB of `[]` would become gigabytes of heap. */
+  containers: 500_000,
+  /** A key that no other object has costs a microsecond or two: a million would take seconds. */
+  keys: 250_000,
+  /** Of any kind: 64 MB of numbers would take a second. */
+  values: 4_000_000,
+};
+/** Characters or bytes up to which it is parsed before it is looked at: whatever it holds, it cannot become much. */
+export const SMALL_JSON = 256 * 1024;
+
 const QUOTE = 0x22;
 /** A bit for each key's hash. */
 const KEY_BITS = 22;

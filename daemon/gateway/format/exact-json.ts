@@ -1,7 +1,7 @@
 // JSON that models and tools have written: an integer that no double is (an id of 19 digits) keeps its digits to wherever it is written again.
 import { isObject } from "#contract/json-object.ts";
 import { ExactNumber } from "#shared/exact-number.ts";
-import { isBeyond, type JsonSize, jsonMeter } from "#shared/json-size.ts";
+import { isBeyond, jsonMeter, MOST_JSON, SMALL_JSON } from "#shared/json-size.ts";
 import { nestsDeeper } from "#shared/nesting.ts";
 
 type Reviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
@@ -36,26 +36,21 @@ export function objectOf(value: unknown): Record<string, unknown> | null {
   return isObject(value) && !(value instanceof ExactNumber) ? value : null;
 }
 
-/** What the texts of one request may become, as bodies may: 64 MB of `{}` in a text would be gigabytes of heap. */
-const MOST: JsonSize = { depth: 128, containers: 500_000, keys: 250_000, values: 4_000_000 };
-/** Characters of all texts together up to which they are parsed before they are looked at. */
-const LITTLE = 256 * 1024;
-
 export type TextReader = (text: string) => unknown;
 
-/** Reads the texts of one request: what each says as JSON; itself where it is none, or too much. */
+/** Reads the texts of one request: what each says as JSON; itself where it is none, or together they are more than a body may be. */
 export function textReader(): TextReader {
   let length = 0;
   let sizeOf: ReturnType<typeof jsonMeter> | null = null;
   return (text) => {
     length += text.length;
-    if (length > LITTLE) {
-      sizeOf ??= jsonMeter(MOST);
-      if (isBeyond(sizeOf(text), MOST)) return text;
+    if (length > SMALL_JSON) {
+      sizeOf ??= jsonMeter(MOST_JSON);
+      if (isBeyond(sizeOf(text), MOST_JSON)) return text;
     }
     try {
       const value = parseExact(text);
-      return nestsDeeper(value, MOST.depth) ? text : value;
+      return nestsDeeper(value, MOST_JSON.depth) ? text : value;
     } catch {
       return text;
     }
