@@ -2,7 +2,6 @@
 import { Worker } from "node:worker_threads";
 import type { ControllerContract } from "#contract/controller.ts";
 import type { ContractReading } from "#contract/controller-check.ts";
-import { startFailure } from "./cell/entries.ts";
 import { jobThread } from "./job-thread.ts";
 import type { Break } from "./versions/narrowing.ts";
 
@@ -15,29 +14,16 @@ const work = jobThread<ContractJob, ContractReading | Break[]>(
   () => new Worker(new URL(import.meta.resolve("#entry/contract-worker")), { name: "contracts" }),
 );
 
-/** Without its file, descriptors or a thread of the machine's. */
-const NOT_STARTED = /^((ERR_)?MODULE_NOT_FOUND|ERR_WORKER_INIT_FAILED|EMFILE|ENFILE|overloaded)$/;
-
-/** Throws `program_replaced` or `overloaded` where the thread cannot be started. */
-async function apart<T extends ContractReading | Break[]>(job: ContractJob, owner: unknown): Promise<T> {
-  try {
-    return (await work(job, owner)) as T;
-  } catch (error) {
-    const { code = "", message } = error as NodeJS.ErrnoException;
-    throw NOT_STARTED.test(code) ? await startFailure("the contract could not be checked", message) : error;
-  }
-}
-
 /** What `readContract` answers. Of one owner one after the other, so that who sends many holds up nobody else's. */
 export function readContractApart(
   content: string | Uint8Array,
   file: string,
   owner: unknown,
 ): Promise<ContractReading> {
-  return apart({ content, file }, owner);
+  return work({ content, file }, owner) as Promise<ContractReading>;
 }
 
 /** What `findBreaks` answers. */
 export function findBreaksApart(previous: ControllerContract, next: ControllerContract): Promise<Break[]> {
-  return apart({ previous, next }, next.name);
+  return work({ previous, next }, next.name) as Promise<Break[]>;
 }

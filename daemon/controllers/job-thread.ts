@@ -1,9 +1,11 @@
 // Threads for work that would hold up the daemon's own: what hostile input makes long.
 import type { Worker } from "node:worker_threads";
+import { startFailure } from "./cell/entries.ts";
 
 /**
  * One job after the other; those of each owner in their order, owners by turns: one that asks for many holds itself up. Rejects where the
- * thread ends, and at the limit: a job that still waits is taken out, one under way ends for nobody.
+ * thread ends, with `program_replaced` or `overloaded` where it cannot be started, and at the limit: a job that still waits is taken out,
+ * one under way ends for nobody.
  */
 export type JobThread<Job, Answer> = (job: Job, owner: unknown, limit?: TimeLimit) => Promise<Answer>;
 
@@ -18,6 +20,9 @@ interface Waiting<Job, Answer> {
   readonly job: Job;
   readonly answer: PromiseWithResolvers<Answer>;
 }
+
+/** Without its file, descriptors or a thread of the machine's. */
+const NOT_STARTED = /^((ERR_)?MODULE_NOT_FOUND|ERR_WORKER_INIT_FAILED|EMFILE|ENFILE|overloaded)$/;
 
 /** `open` starts the thread, with the first job and where it has ended; its program posts one answer a job. `name` is for messages. */
 export function jobThread<Job, Answer>(name: string, open: () => Worker): JobThread<Job, Answer> {
@@ -68,12 +73,18 @@ export function jobThread<Job, Answer>(name: string, open: () => Worker): JobThr
     }
   }
 
+  async function refuse(error: NodeJS.ErrnoException): Promise<never> {
+    const { code = "", message } = error;
+    throw NOT_STARTED.test(code) ? await startFailure(`the thread for ${name} could not be started`, message) : error;
+  }
+
   return (job, owner, limit) => {
     const one: Waiting<Job, Answer> = { job, answer: Promise.withResolvers<Answer>() };
     const jobs = waiting.get(owner) ?? new Set();
     waiting.set(owner, jobs.add(one));
     if (!under) next();
-    const { promise, reject } = one.answer;
+    const { reject } = one.answer;
+    const promise = one.answer.promise.catch(refuse);
     if (!limit) return promise;
     const timer = setTimeout(() => {
       if (jobs.delete(one) && jobs.size === 0) waiting.delete(owner);

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readContractApart } from "#daemon/controllers/contract-thread.ts";
+import { jobThread } from "#daemon/controllers/job-thread.ts";
 import { compileSchema } from "#daemon/controllers/schemas.ts";
 import { checkThread } from "#daemon/controllers/serving/check-thread.ts";
 import { contractIn } from "#sdk/testing/contract.ts";
@@ -225,6 +226,17 @@ test("a check that still waits at its limit is taken out of the line", async () 
   const after = check({ json: "2", schema: "true" }, own, { ...limit, ms: 60_000 });
   expect(await first).toMatchObject({ problems: [{ code: "too_slow" }] });
   expect(await after).toEqual({ broken: false, problems: [] });
+});
+
+test("where the machine refuses a thread, that is what the one who asks is told", async () => {
+  const refused = Object.assign(new Error("Worker initialization failure: EMFILE"), { code: "ERR_WORKER_INIT_FAILED" });
+  const check = jobThread<string, string>("checks", () => {
+    throw refused;
+  });
+  await expect(check("one", {})).rejects.toMatchObject({
+    code: "overloaded",
+    message: expect.stringMatching("EMFILE"),
+  });
 });
 
 test("a check that cannot be handed to its thread fails alone", async () => {
