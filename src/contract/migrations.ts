@@ -24,6 +24,7 @@ export const migrationNames = [
   "035-delivery-queue",
   "041-controller-listing",
   "036-sync-state",
+  "037-run-listing",
 ] as const;
 export type MigrationName = (typeof migrationNames)[number];
 

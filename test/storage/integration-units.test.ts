@@ -1,10 +1,13 @@
 // Jobs, connections, syncs, webhooks and OAuth states: the same behaviour on SQLite and on a real Postgres.
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createIdempotency } from "#daemon/identity/idempotency/idempotency.ts";
 import { createPresence } from "#daemon/storage/presence.ts";
 import type { NewConnection } from "#daemon/storage/repositories/connection.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import { dialectsWith, sharedPostgres } from "#test/dialects.ts";
+import { temporaryFolder, temporaryStorage } from "#test/temporary.ts";
 import { mortal } from "./mortal.ts";
 
 const postgres = sharedPostgres();
@@ -38,6 +41,15 @@ async function aSync({ units }: Storage, id = "sync_1") {
 
 const start = (runId: string, id = "sync_1") => ({
   ...{ id, environment, runId, trigger: "manual" as const, fullRefresh: false, objects: null, now, limit: null },
+});
+
+test("a page of a sync's runs is found in its order: all of them are not read for it", async () => {
+  const root = temporaryFolder();
+  await temporaryStorage({ root });
+  const database = new DatabaseSync(join(root, ".magic/magic.db"));
+  onTestFinished(() => database.close());
+  const plan = database.prepare("explain query plan select * from run where sync_id = ? order by id desc limit 21");
+  expect(plan.all("sync_1").map(({ detail }) => detail)).toEqual(["SEARCH run USING INDEX run_listed (sync_id=?)"]);
 });
 
 describe.each(dialectsWith(postgres))("on $name", ({ name, open }) => {

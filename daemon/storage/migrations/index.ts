@@ -23,6 +23,7 @@ import * as webhook from "./033-webhook.ts";
 import * as oauth from "./034-oauth.ts";
 import * as deliveryQueue from "./035-delivery-queue.ts";
 import * as syncState from "./036-sync-state.ts";
+import * as runListing from "./037-run-listing.ts";
 import * as controller from "./040-controller.ts";
 import * as controllerListing from "./041-controller-listing.ts";
 
@@ -54,4 +55,5 @@ export const migrations: Readonly<Record<MigrationName, MigrationStep>> = {
   "035-delivery-queue": deliveryQueue,
   "041-controller-listing": controllerListing,
   "036-sync-state": syncState,
+  "037-run-listing": runListing,
 };
