@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { ConnectorReply } from "#contract/connector-worker.ts";
 import { createConnector } from "#daemon/integrations/connectors/declarative/connector.ts";
 import { runConnectorJob } from "#daemon/integrations/connectors/declarative/job.ts";
-import { loadManifest } from "#daemon/integrations/connectors/declarative/manifest/load.ts";
+import { loadManifest, parseManifest } from "#daemon/integrations/connectors/declarative/manifest/load.ts";
 import { json, manifest, read, vendor } from "./one-stream.ts";
 
 const stream = { ...JSON.parse(manifest("http://127.0.0.1:9")).streams[0] };
@@ -83,6 +83,17 @@ test("y and n are names and texts, as to the reference's reader; yes and no are 
   const text = `${manifest("http://127.0.0.1:9").slice(0, -1)}, definitions: {y: n, N: Y, a: yes, b: No, c: ON, d: off}}`;
   const { resolved } = loadManifest(text);
   expect(resolved["definitions"]).toEqual({ y: "n", N: "Y", a: true, b: false, c: true, d: false });
+});
+
+test("numbers and dates of a manifest are what the reference's reader takes for them", () => {
+  const read = (value: string): unknown => parseManifest(`k: ${value}`)["k"];
+  for (const text of ["e1", ".", "08", "1e5", "+.5", "2020-01-01", "2020-01-01T00:00:00Z", "2020-01-01 10:00:00"])
+    expect(read(text)).toBe(text);
+  expect(["1.5", "1.", ".5", "1.0e+3", "1e-7", "010", "0x1F", "1_000", "-3", "1:30"].map(read)).toEqual([
+    1.5, 1, 0.5, 1000, 1e-7, 8, 31, 1000, -3, 90,
+  ]);
+  expect(read("9007199254740993")).toBe("9007199254740993");
+  expect(parseManifest("2020-01-01: a\ne1: b")).toEqual({ "2020-01-01": "a", e1: "b" });
 });
 
 test("a page of many records is handed on some at a time, and no more than were asked for", async () => {

@@ -28,7 +28,9 @@ export function parseManifest(source: string): Record<string, unknown> {
     maxAliasCount: 10_000,
     schema: "yaml-1.1",
     version: "1.1",
-    customTags: (tags: Tags) => tags.map(withoutLetters),
+    // A double would round ids of more than 2^53.
+    intAsBigInt: true,
+    customTags: (tags: Tags) => tags.flatMap(asReference),
   } as never);
   const [error] = document.errors;
   if (error) throw manifestError(error.message.split("\n")[0] ?? "not YAML");
@@ -63,13 +65,25 @@ export function loadManifest(source: string): Manifest {
   };
 }
 
-// To the reference's reader `yes` and `on` are booleans, `y` and `n` are not: coordinates are fields with these names.
-function withoutLetters(tag: Tags[number]): Tags[number] {
-  if (typeof tag === "string" || tag.tag !== "tag:yaml.org,2002:bool") return tag;
+// What the reference's reader (PyYAML) takes for a number: `e1`, `08`, `1e5` and a point alone are texts to it. `1e-7` is one here too:
+// JSON writes it so.
+const NUMBERS: Readonly<Record<string, string>> = {
+  "tag:yaml.org,2002:float": String.raw`[-+]?\d[\d_]*(?::[0-5]?\d)*\.[\d_]*(?:[eE][-+]\d+)?|\.\d[\d_]*(?:[eE][-+]\d+)?|[-+]?\d+[eE][-+]\d+|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)`,
+  "tag:yaml.org,2002:int": String.raw`[-+]?(?:0b[01_]+|0[0-7_]+|0|[1-9][\d_]*(?::[0-5]?\d)*|0x[\da-fA-F_]+)`,
+};
+
+// To the reference's reader `yes` and `on` are booleans, `y` and `n` are not: coordinates are fields with these names. Dates stay as they
+// are written: the manifest language knows text only.
+function asReference(tag: Tags[number]): Tags[number][] {
+  if (typeof tag === "string") return [tag];
+  if (tag.tag === "tag:yaml.org,2002:timestamp") return [];
+  const number = NUMBERS[tag.tag];
+  if (number) return [{ ...tag, test: new RegExp(`(?=^(?:${number})$)${tag.test?.source ?? ""}`) } as Tags[number]];
+  if (tag.tag !== "tag:yaml.org,2002:bool") return [tag];
   const words = tag.test?.test("true")
     ? /^(?:[Yy]es|YES|[Tt]rue|TRUE|[Oo]n|ON)$/
     : /^(?:[Nn]o|NO|[Ff]alse|FALSE|[Oo]ff|OFF)$/;
-  return { ...tag, test: words } as Tags[number];
+  return [{ ...tag, test: words } as Tags[number]];
 }
 
 // For each alias the library looks through the document for what it means.
@@ -97,14 +111,10 @@ function checkLists(resolved: Component): void {
     throw manifestError("it has no streams");
 }
 
-// YAML 1.1 reads 2020-01-01 as a date; the manifest language knows text only.
+// Integers that no double is are text, as everywhere.
 function plain(value: unknown, depth: number): unknown {
   if (depth > 200) throw new Error("the document nests too deeply");
-  if (value instanceof Date)
-    return value
-      .toISOString()
-      .replace(/T00:00:00\.000Z$/, "")
-      .replace(/\.000Z$/, "Z");
+  if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
   if (Array.isArray(value)) return value.map((each) => plain(each, depth + 1));
   if (!isRecord(value)) return value;
   const out: Record<string, unknown> = {};
