@@ -1,6 +1,7 @@
 // Requests to a daemon, for commands: JSON in and out, and every refusal as a MagicError with the daemon's code and request id.
 import { MagicError } from "#contract/errors.ts";
 import { type Environment, headers as names } from "#contract/protocol.ts";
+import { isLoopback } from "#shared/loopback.ts";
 import { exchange, type Head, type Sent } from "./exchange.ts";
 import { refusal, tryParse } from "./refusal.ts";
 
@@ -37,7 +38,7 @@ export interface ApiClientOptions {
 export function createApiClient(options: ApiClientOptions): ApiClient {
   const { token, environment, fetch: fetcher = fetch, suspectAfterMs = 5_000 } = options;
   const origin = originOf(options.url);
-  if (token !== undefined && origin.protocol === "http:" && !loopback(origin.hostname))
+  if (token !== undefined && origin.protocol === "http:" && !isLoopback(origin.hostname))
     throw new MagicError("tls_required", `The key is not sent to ${origin.origin}: it is neither https nor loopback.`);
   if (token !== undefined && !/^[\x20-\x7e]{1,8000}$/.test(token))
     throw new MagicError(
@@ -162,10 +163,6 @@ function originOf(url: string): URL {
       `${JSON.stringify(url)} is not the URL of a daemon, such as https://magic.example.com.`,
     );
   return parsed;
-}
-
-function loopback(host: string): boolean {
-  return host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
 
 function unreachable(error: unknown, origin: string, signal: AbortSignal | undefined): unknown {

@@ -7,6 +7,7 @@ import { type ServiceTier, serviceTiers } from "#daemon/gateway/format/usage.ts"
 import { maxOutputTokens } from "#daemon/gateway/pricing/output-limits.ts";
 import { flatPrice, type Price } from "#daemon/gateway/pricing/price.ts";
 import type { Credentials, ProviderKind, Target } from "#daemon/gateway/providers/adapter.ts";
+import { isLoopback } from "#shared/loopback.ts";
 import type {
   BudgetConfig,
   GatewayConfig,
@@ -170,7 +171,7 @@ function configured(name: string, config: ProviderConfig): ConfiguredProvider {
     credentials,
     headers: headersOf(config),
     seed: config.seed,
-    free: kind === "sandbox" || (own && onLoopback(baseUrl)),
+    free: kind === "sandbox" || (own && isLoopback(URL.parse(baseUrl ?? "")?.hostname)),
     models: config.models ?? [],
     missing: missingFor(name, kind, own, baseUrl, credentials, config),
   };
@@ -207,12 +208,6 @@ function missingFor(
   if (kind === "azure" && !baseUrl) return unset("base_url");
   // A server of one's own under a vendor's name may want no key: it says so itself.
   return has.apiKey || (baseUrl && kind !== "azure") ? null : unset("api_key");
-}
-
-function onLoopback(baseUrl: string | null): boolean {
-  if (!baseUrl || !URL.canParse(baseUrl)) return false;
-  const host = new URL(baseUrl).hostname.replace(/^\[|\]$/g, "");
-  return host === "localhost" || host === "::1" || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
 function compilePolicy(name: string, config: PolicyConfig, aliases: ReadonlyMap<string, string>): Policy {

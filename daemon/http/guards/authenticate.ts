@@ -4,8 +4,8 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
+import { isLoopback } from "#shared/loopback.ts";
 import { anonymous } from "../route-config.ts";
-import { isLoopback } from "./loopback.ts";
 
 export interface Remote {
   readonly address: string | undefined;

@@ -3,7 +3,7 @@
 import type { IncomingMessage } from "node:http";
 import { hostname } from "node:os";
 import { MagicError } from "#contract/errors.ts";
-import { isLoopback } from "./loopback.ts";
+import { isLoopback } from "#shared/loopback.ts";
 
 export interface HostGuardOptions {
   /** The address that the daemon listens on, and names by which it may be called besides; `*.example.com` is one label more. */

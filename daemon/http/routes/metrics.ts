@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import type { Metrics } from "#daemon/telemetry/metrics.ts";
-import { isLoopback } from "../guards/loopback.ts";
+import { isLoopback } from "#shared/loopback.ts";
 
 export interface MetricsServices {
   readonly metrics: Metrics;

@@ -7,10 +7,10 @@ import { join } from "node:path";
 import { createSecureContext } from "node:tls";
 import { MagicError } from "#contract/errors.ts";
 import { DAY_MS } from "#shared/clock.ts";
+import { isLoopback } from "#shared/loopback.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { localCertificate } from "#shared/paths.ts";
 import { replaceFile } from "#shared/replace-file.ts";
-import { isLoopback } from "../guards/loopback.ts";
 import { type Certificate, makeCertificate } from "./certificate.ts";
 
 export interface TlsSettings {

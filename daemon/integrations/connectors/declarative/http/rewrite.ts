@@ -1,7 +1,7 @@
 // MAGIC_HTTP_REWRITE="HOST=ORIGIN,*=ORIGIN": sends a connector's requests to a loopback server instead, for tests. Path, query, body and the
 // original Host header stay. Any origin that is not loopback is refused, so that it can never leak credentials.
-import ipaddr from "ipaddr.js";
 import { MagicError } from "#contract/errors.ts";
+import { isLoopback } from "#shared/loopback.ts";
 
 export type Rewrite = (url: URL) => { readonly origin: string; readonly host: string } | undefined;
 
@@ -48,10 +48,4 @@ function rulesOf(setting: string): ReadonlyMap<string, string> {
     rules.set(host.toLowerCase(), url.origin);
   }
   return rules;
-}
-
-function isLoopback(hostname: string): boolean {
-  if (hostname === "localhost") return true;
-  const bare = hostname.replace(/^\[|\]$/g, "");
-  return ipaddr.isValid(bare) && ipaddr.parse(bare).range() === "loopback";
 }

@@ -1,3 +1,5 @@
+// Whether a host is this machine.
+
 /** True for `localhost` and for addresses of 127.0.0.0/8, ::1 and their IPv4-mapped form; false for any other name. */
 export function isLoopback(host: string | undefined): boolean {
   if (host === undefined) return false;
