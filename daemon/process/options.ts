@@ -6,12 +6,16 @@ export interface DaemonOptions {
   readonly root: string;
   readonly host: string | undefined;
   readonly port: number | undefined;
-  readonly startedBy: "user" | "command";
+  /** Milliseconds without use after which it ends, as one does that a command started by itself; undefined: a user stops it. */
+  readonly idleAfterMs: number | undefined;
   readonly foreground: boolean;
   readonly flags: Readonly<Record<string, string | boolean | undefined>>;
 }
 
-export function parseOptions(argv: readonly string[]): DaemonOptions {
+const IDLE_AFTER = 30 * 60_000;
+
+/** Throws usage. */
+export function parseOptions(argv: readonly string[], env: NodeJS.ProcessEnv): DaemonOptions {
   const { values } = parseArgs({
     args: [...argv],
     options: {
@@ -32,10 +36,15 @@ export function parseOptions(argv: readonly string[]): DaemonOptions {
     root: values.root,
     host: values.host,
     port: values.port === undefined ? undefined : portOf(values.port),
-    startedBy: values["started-by"] === "command" ? "command" : "user",
+    idleAfterMs: values["started-by"] === "command" ? idleAfterOf(env["MAGIC_IDLE_EXIT_MS"] || undefined) : undefined,
     foreground: values.foreground ?? false,
     flags: values,
   };
+}
+
+function idleAfterOf(text = String(IDLE_AFTER)): number {
+  if (!/^\d+$/.test(text)) throw new MagicError("usage", `MAGIC_IDLE_EXIT_MS=${text} is no number of milliseconds.`);
+  return Number(text);
 }
 
 function portOf(text: string): number {

@@ -45,7 +45,7 @@ export async function runDaemon(argv: readonly string[]): Promise<number> {
   let lock: OwnerLock | undefined;
   let state: string | undefined;
   try {
-    const options = parseOptions(argv);
+    const options = parseOptions(argv, process.env);
     const root = realpathSync(options.root);
     state = stateFolder(root);
     await prepareStateFolder(state);

@@ -13,7 +13,6 @@ import { removeOwnFiles } from "./runtime-file.ts";
 const DRAIN_TIMEOUT = 15_000;
 /** What is cut then gets so long to be told. */
 const CUT_TIMEOUT = 250;
-const IDLE_AFTER = 30 * 60_000;
 
 /** All that a running daemon holds. */
 export interface Life {
@@ -63,11 +62,11 @@ export function superviseProcess(life: Life): Supervision {
     // It may have gone while this daemon was coming up: then the event was before anyone listened.
     if (process.connected === false) setImmediate(() => end("parent gone"));
   }
-  if (options.startedBy === "command")
+  if (options.idleAfterMs !== undefined)
     watchIdle({
       idleFor: app.activity.idleFor,
       heldBy: app.activity.heldBy,
-      afterMs: Number(process.env["MAGIC_IDLE_EXIT_MS"] ?? IDLE_AFTER),
+      afterMs: options.idleAfterMs,
       end: () => end("idle"),
     });
   return { end, ending: () => ending };

@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test, vi } from "vitest";
-import { readStartingMark } from "#client/daemon/files.ts";
+import { readRuntimeFile, readStartingMark } from "#client/daemon/files.ts";
 import { VERSION } from "#contract/protocol.ts";
 import { isSameProcess } from "#shared/process-identity.ts";
 import { listen } from "#test/listen.ts";
@@ -228,6 +228,14 @@ test("what the runtime printed while it died is told by the next start", async (
 test("a daemon that a command started by itself ends when it is idle; one that the user started stays", async () => {
   const made = await temporaryProject();
   const env = { MAGIC_IDLE_EXIT_MS: "2500" };
+  const slip = await made.magic(["logs", "--json"], { MAGIC_IDLE_EXIT_MS: "30m" });
+  expect([slip.code, slip.failure["detail"]]).toEqual([2, expect.stringContaining("MAGIC_IDLE_EXIT_MS=30m")]);
+  // A variable that is empty is not set.
+  await made.magic(["logs", "--json"], { MAGIC_IDLE_EXIT_MS: "" });
+  const lasting = readRuntimeFile(made.root);
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  expect(isSameProcess(Number(lasting?.pid), lasting?.pid_started ?? null)).toBe(true);
+  await made.magic(["daemon", "stop"]);
   const logs = await made.magic(["logs", "--json"], env);
   expect([logs.code, logs.stderr]).toEqual([0, expect.stringContaining("Started the daemon")]);
   const { pid } = JSON.parse(await readFile(join(made.root, ".magic", "daemon.json"), "utf8")) as { pid: number };
