@@ -90,6 +90,19 @@ test.each([
   expect(a.requests.length).toBe(2);
 });
 
+test("what asks for more time than that gets it", async () => {
+  a.answer = error(429, "x", { "retry-after": "60" });
+  b.answer = taking(100);
+  const { inTurn } = await fastest();
+  expect(await inTurn(3)).toBe("bbb");
+  now += 59_000;
+  expect(await inTurn(3)).toBe("bbb");
+  expect(a.requests.length).toBe(1);
+  now += 1_000;
+  expect(await inTurn(3)).toBe("bbb");
+  expect(a.requests.length).toBe(2);
+});
+
 test("whose key is refused is not asked first again", async () => {
   a.answer = error(401);
   b.answer = taking(100);

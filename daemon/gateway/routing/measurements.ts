@@ -15,7 +15,7 @@ export interface Measurements {
 
 const WEIGHT_OF_NEW = 0.2;
 const MAX_AGE_MS = 5 * 60_000;
-/** How long a candidate that failed comes last: as long as a circuit breaker stays open. */
+/** How long a candidate that failed comes last, unless it asks for longer: as long as a circuit breaker stays open. */
 const ASIDE_MS = 10_000;
 /** Of names, which come from clients, each for streams and for whole answers. */
 const MOST = 10_000;
@@ -24,7 +24,7 @@ const MOST = 10_000;
 const UNKNOWN = -1;
 /** Longer than any answer takes: being tried, the least busy first. */
 const TRIED = 1e9;
-/** Failed lately, the longest ago first. */
+/** Failed lately, the soonest back first. */
 const ASIDE = 1e12;
 
 export function createMeasurements(clock: Clock): Measurements {
@@ -51,8 +51,8 @@ export function createMeasurements(clock: Clock): Measurements {
 export class Pace {
   #average: number | null = null;
   #answeredAt = 0;
-  /** Null once it has answered again. */
-  #failedAt: number | null = null;
+  /** Until when it comes last, having failed; null once it has answered again. */
+  #asideUntil: number | null = null;
   #underWay = 0;
   /** Since when calls are under way and nothing has come of any of them. */
   #silentSince = 0;
@@ -70,12 +70,13 @@ export class Pace {
       this.#silentSince = now;
       if (!failed) this.#answered(ms, now);
       // A refusal of this very request says nothing of the next one.
-      else if (failed.kind !== "invalid") this.failed(now);
+      else if (failed.kind !== "invalid") this.failed(now, failed.retryAfterMs);
     }
   }
 
-  failed(now: number): void {
-    this.#failedAt = now;
+  /** @param hintMs when to come again, as it says itself. */
+  failed(now: number, hintMs: number | null = null): void {
+    this.#asideUntil = now + Math.max(ASIDE_MS, Math.min(hintMs ?? 0, MAX_AGE_MS));
   }
 
   latency(now: number): number | null {
@@ -83,8 +84,8 @@ export class Pace {
   }
 
   expected(now: number): number {
-    if (this.#failedAt !== null && now - this.#failedAt < ASIDE_MS) return ASIDE + this.#failedAt;
-    const latency = this.#failedAt === null ? this.latency(now) : null;
+    if (this.#asideUntil !== null && now < this.#asideUntil) return ASIDE + this.#asideUntil;
+    const latency = this.#asideUntil === null ? this.latency(now) : null;
     if (latency === null) return this.#underWay === 0 ? UNKNOWN : TRIED + this.#underWay;
     // One that hangs is known to before its first call is given up.
     return this.#underWay === 0 ? latency : Math.max(latency, now - this.#silentSince);
@@ -94,12 +95,12 @@ export class Pace {
     const known = this.latency(now);
     this.#average = known === null ? ms : known + WEIGHT_OF_NEW * (ms - known);
     this.#answeredAt = now;
-    this.#failedAt = null;
+    this.#asideUntil = null;
   }
 
   // The answer would have taken longer still.
   #left(ms: number, now: number): void {
-    if (this.#average === null || this.#failedAt !== null) this.failed(now);
+    if (this.#average === null || this.#asideUntil !== null) this.failed(now);
     else if (ms > this.#average) this.#average += WEIGHT_OF_NEW * (ms - this.#average);
   }
 }
