@@ -35,9 +35,9 @@ export function fillEnvironment<T>(config: T, env: NodeJS.ProcessEnv): Filled<T>
     if (typeof part === "string") return text(part, pointer);
     if (Array.isArray(part)) return part.map((entry, index) => fill(entry, `${pointer}/${index}`));
     if (typeof part !== "object" || part === null) return part;
-    return Object.fromEntries(
-      Object.entries(part).map(([key, value]) => [key, fill(value, pointer + toPointer([key]))]),
-    );
+    const entries = Object.entries(part).map(([key, value]) => [key, fill(value, pointer + toPointer([key]))]);
+    // Names are asked for that others chose: no object inherits one here.
+    return Object.assign(Object.create(null), Object.fromEntries(entries));
   };
 
   return { value: fill(config, "") as T, missing, secrets: [...secrets] };

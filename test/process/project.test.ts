@@ -41,6 +41,15 @@ test("what stands behind a name with a line end is looked at", () => {
   ]);
 });
 
+test("a name that every object inherits is nobody's secret, database or alias", async () => {
+  await save(
+    "secrets: { A: a }\ndatabases: { main: { url: 'sqlite:x.db' } }\ngateway: { models: { aliases: { b: openai/c } } }\n",
+  );
+  const { secrets, databases, gateway } = (await open()).current();
+  for (const names of [secrets, databases, gateway?.models?.aliases])
+    for (const name of ["constructor", "toString", "__proto__"]) expect(names?.[name]).toBeUndefined();
+});
+
 test("no file, and one with comments alone, is a project with every default", async () => {
   expect((await open()).current()).toEqual({});
   await save("# nothing yet\n\n");
