@@ -13,15 +13,17 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { Command } from "commander";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { isNoun } from "#commands/command.ts";
 import { changeSetting } from "#commands/config/change.ts";
 import { oneSetting } from "#commands/config/settings.ts";
 import { groups } from "#commands/registry.ts";
+import { makeCertificate } from "#daemon/http/tls/certificate.ts";
 import { listen } from "../listen.ts";
 import { CONTROL, createSandbox, program, type Sandbox } from "./magic.ts";
 
@@ -196,6 +198,39 @@ test("where the current folder is gone, what needs none works, and the rest says
   expect(ran("connection", "list", "--url", "http://127.0.0.1:9")).toEqual([6, "daemon_unavailable"]);
   expect(ran("connection", "list")).toEqual([4, "not_found"]);
   expect(ran("sync", "run", "--from", "a.csv", "--to", "b.csv")).toEqual([4, "not_found"]);
+});
+
+test("connector add: no part of the way to a manifest is without TLS", async () => {
+  const cert = makeCertificate(["127.0.0.1"], new Date(), 1);
+  const ca = join(box.folder, "ca.pem");
+  writeFileSync(ca, cert.cert);
+  let asked = 0;
+  const plain = await listen(
+    createServer((_request, response) => {
+      asked++;
+      response.writeHead(302, { location: `https://${secure.address}/manifest.yaml` }).end();
+    }),
+  );
+  onTestFinished(plain.close);
+  const manifest = readFileSync(new URL("../../daemon/integrations/catalogue/trello.yaml", import.meta.url), "utf8");
+  const secure = await listen(
+    createTlsServer(cert, (request, response) => {
+      const ways: Record<string, string> = { "/a": `${plain.origin}/`, "/b": "/c", "/c": "/manifest.yaml", "/d": "/d" };
+      const location = ways[request.url ?? ""];
+      if (location === undefined) response.end(manifest);
+      else response.writeHead(302, { location }).end();
+    }),
+  );
+  onTestFinished(secure.close);
+  const add = (path: string, name: string) =>
+    box.magic(["connector", "add", `https://${secure.address}${path}`, "--name", name, "--json"], {
+      env: { NODE_EXTRA_CA_CERTS: ca },
+    });
+  expect(JSON.parse((await add("/b", "direct")).stdout)).toMatchObject({ name: "direct" });
+  const { code, stderr } = await add("/a", "around");
+  expect([code, asked]).toEqual([8, 0]);
+  expect(stderr).toContain("over https only");
+  expect((await add("/d", "circle")).stderr).toContain("redirects");
 });
 
 test("connector eval: answers each case as it comes; whole floats stay floats, long integers keep their digits", async () => {

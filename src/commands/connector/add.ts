@@ -7,6 +7,7 @@ import { defineCommand } from "#commands/command.ts";
 import { MAX_MANIFEST_BYTES } from "#contract/connector-files.ts";
 import type { ConnectorSummary } from "#contract/connector-worker.ts";
 import { MagicError } from "#contract/errors.ts";
+import { isRedirect, readLocation } from "#contract/redirect.ts";
 import { shellWord } from "#output/shell-word.ts";
 import { collect } from "#shared/collect.ts";
 import { findRoot } from "#shared/paths.ts";
@@ -63,19 +64,35 @@ function streamCount(known: number, dynamic: boolean): string {
 async function manifestText(source: string, cwd: string, signal: AbortSignal): Promise<string> {
   if (!/^https?:\/\//i.test(source)) return readManifest(resolve(cwd, source));
   if (!/^https:/i.test(source)) throw new MagicError("usage", "A manifest is fetched over https only.");
-  const response = await fetch(source, { signal: AbortSignal.any([signal, AbortSignal.timeout(30_000)]) }).catch(
-    (error: Error) => {
-      throw new MagicError("upstream_error", `${source} cannot be fetched: ${error.message}`);
-    },
-  );
-  if (!/^https:/.test(response.url))
-    throw new MagicError(
-      "upstream_error",
-      `${source} leads to ${response.url}: a manifest is fetched over https only.`,
-    );
+  const response = await fetched(source, AbortSignal.any([signal, AbortSignal.timeout(30_000)]));
   if (!response.ok) throw new MagicError("upstream_error", `${source} answered ${response.status}`);
   const body = await collect(response.body ?? Readable.from([]), MAX_MANIFEST_BYTES).catch((error: Error) => {
     throw new MagicError("upstream_error", `${source} cannot be read: ${error.message}`);
   });
   return body.toString("utf8");
+}
+
+const MAX_REDIRECTS = 10;
+
+// Every step of the way is TLS: who can change one without it can lead to a manifest of their own.
+async function fetched(source: string, signal: AbortSignal): Promise<Response> {
+  let url = new URL(source);
+  for (let steps = 0; steps <= MAX_REDIRECTS; steps++) {
+    const response = await fetch(url, { redirect: "manual", signal }).catch((error: Error) => {
+      throw new MagicError("upstream_error", `${source} cannot be fetched: ${error.message}`);
+    });
+    const location = response.headers.get("location");
+    if (!isRedirect(response.status) || location === null) return response;
+    const next = URL.parse(readLocation(location), url);
+    if (next?.protocol !== "https:")
+      throw new MagicError(
+        "upstream_error",
+        `${source} leads to ${next?.origin ?? location}: a manifest is fetched over https only.`,
+      );
+    url = next;
+  }
+  throw new MagicError(
+    "upstream_error",
+    `${source} cannot be fetched: it leads through more than ${MAX_REDIRECTS} redirects`,
+  );
 }
