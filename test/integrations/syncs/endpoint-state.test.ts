@@ -1,12 +1,14 @@
-// How far a sync into an HTTP endpoint has come: in the store, for whichever daemon goes on.
+// What an HTTP endpoint is sent, by whichever daemon goes on: how far a sync has come stands in the store.
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { openDestination } from "#daemon/integrations/connectors/open.ts";
 import { sharedPostgres } from "#test/dialects.ts";
 import { listen } from "#test/listen.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { startDaemon, type TestDaemon } from "../daemon.ts";
+import { specOf } from "./harness.ts";
 
 const postgres = sharedPostgres();
 const { missing: noPostgres } = postgres;
@@ -92,4 +94,38 @@ test("what a root's file says of a sync goes on in the store; a full refresh sen
   expect(await run(daemon, sync)).toMatchObject({ records_synced: 0 });
   expect(await run(daemon, sync, { full_refresh: true })).toMatchObject({ records_synced: 2 });
   expect(got).toEqual(["2", "1", "2"]);
+});
+
+test("batches for an HTTP endpoint have the same ids however their records come in", async () => {
+  const ids: string[] = [];
+  const receiver = createServer((request, response) => {
+    ids.push(String(request.headers["webhook-id"]));
+    request.resume().on("end", () => response.end());
+  });
+  const { origin, close } = await listen(receiver);
+  const ends = { from: "", object: "late", to: origin, table: "late" };
+  const columns = [{ name: "id", type: { kind: "int", bits: 32 }, nullable: false }];
+  const sent = async (sizes: readonly number[]) => {
+    const { run_id, destination } = specOf(ends);
+    const end = await openDestination(destination);
+    const { signal } = new AbortController();
+    const request = { ...{ syncId: "sync_1", runId: run_id, stream: "late", stateFile: null }, signal, waiting() {} };
+    const session = await end.open({ ...request, table: { schema: null, name: "late" } } as never);
+    await session.begin({ kind: "append", columns, primaryKey: [], cursorField: null, deletes: "ignore" } as never);
+    let id = 0;
+    for (const size of sizes) await session.write(Array.from({ length: size }, () => [String(id++)]));
+    await session.merge();
+    expect(await session.count()).toBe(1200);
+    await session.commit(null);
+    await end.close();
+    return ids.splice(0);
+  };
+  const whole = await sent([1200]);
+  expect(whole).toHaveLength(3);
+  for (const sizes of [
+    [300, 900],
+    [700, 1, 499],
+  ])
+    expect(await sent(sizes)).toEqual(whole);
+  await close();
 });

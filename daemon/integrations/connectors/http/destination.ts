@@ -93,6 +93,15 @@ async function openSession(
     sent += records.length;
     bytes += body.length;
   };
+  // Which records a batch holds depends on nothing but what came: when it came differs each time, and so would the ids.
+  let waiting: string[] = [];
+  let size = 0;
+  const sendWaiting = async () => {
+    const records = waiting;
+    waiting = [];
+    size = 0;
+    if (records.length > 0) await send(records);
+  };
   return {
     committed: kept?.committed ?? { state: null, schema: null },
     existing: [],
@@ -120,31 +129,29 @@ async function openSession(
       const first = place;
       place += rows.length;
       const rejects: Reject[] = [];
-      let records: string[] = [];
-      let size = 0;
       for (const [at, row] of rows.entries()) {
         const record = objectOf(row, columns);
         if (typeof record !== "string") {
           rejects.push({ key: name(row, places?.[at] ?? first + at), ...record });
           continue;
         }
-        records.push(record);
+        waiting.push(record);
         size += record.length;
-        if (records.length < BATCH_ROWS && size < BATCH_BYTES) continue;
-        await send(records);
-        records = [];
-        size = 0;
+        if (waiting.length >= BATCH_ROWS || size >= BATCH_BYTES) await sendWaiting();
       }
-      if (records.length > 0) await send(records);
       return { written: rows.length - rejects.length, rejects };
     },
     checkpoint: async (stateAfter) => {
+      await sendWaiting();
       reached = stateAfter([]);
       await kept?.keep({ state: reached, schema: begun().sourceSchema });
       batch = 0;
     },
     deleteMissing: async () => 0,
-    merge: async () => [],
+    merge: async () => {
+      await sendWaiting();
+      return [];
+    },
     count: async () => (plan ? sent : null),
     commit: async (end) => {
       await kept?.keep({ state: end, schema: begun().sourceSchema });
