@@ -401,6 +401,16 @@ describe.each(dialectsWith(postgres))("on $name", ({ name, open }) => {
     expect(await prune(2)).toMatchObject({ removed: 0 });
     const other = await units.webhook.listDeliveries({ webhookId: "wh_2", page: { limit: 50 } });
     expect(other.rows).toHaveLength(1);
+
+    // Before a webhook goes with the rest, those that ended go in steps: of its own environment, and none of another webhook's.
+    const removeEnded = (of: "live" | "sandbox") =>
+      units.webhook.removeEnded({ id: "wh_1", environment: of, limit: 3 });
+    expect(await removeEnded("sandbox")).toBe(false);
+    expect([await removeEnded("live"), await removeEnded("live")]).toEqual([true, false]);
+    expect((await prune(100)).left).toEqual(["3 pending"]);
+    expect(await units.webhook.remove({ id: "wh_1", environment })).toBe(true);
+    expect((await prune(100)).left).toEqual([]);
+    expect((await units.webhook.listDeliveries({ webhookId: "wh_2", page: { limit: 50 } })).rows).toHaveLength(1);
   });
 
   test("the end of a live run becomes deliveries to those who want it, in the same unit", async () => {

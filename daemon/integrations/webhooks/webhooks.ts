@@ -53,6 +53,9 @@ const LOOK_UP_MS = 3_000;
 /** All of them sign each delivery, in one header: servers take some kilobytes. */
 const MAX_SECRETS = 10;
 
+/** Deliveries that are removed in one step: some 20 ms. */
+const REMOVED = 1_000;
+
 export function createWebhooks({ storage, sealer, egress, clock, wake }: WebhooksOptions): Webhooks {
   const units = storage.units.webhook;
   const changes = changesOf("webhook");
@@ -89,6 +92,8 @@ export function createWebhooks({ storage, sealer, egress, clock, wake }: Webhook
     },
 
     async remove({ environment }, id) {
+      // Step by step, so that whoever else asks the database is served in between.
+      while (await units.removeEnded({ id, environment, limit: REMOVED }));
       if (!(await units.remove({ id, environment }))) throw missing("webhook", id);
     },
 

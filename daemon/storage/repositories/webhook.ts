@@ -56,6 +56,20 @@ export async function update(
   return (await get(db, { id, environment })) === null ? null : "stale";
 }
 
+/** Removes some of the deliveries that ended; true while there may be more. Whoever removes a webhook that has many begins with these. */
+export async function removeEnded(db: Db, { id, environment, limit }: One & { limit: number }): Promise<boolean> {
+  const some = db
+    .selectFrom("delivery")
+    .select("id")
+    .where("webhook_id", "=", id)
+    .where("environment", "=", environment)
+    .where("status", "<>", "pending")
+    .limit(limit);
+  const { numDeletedRows } = await db.deleteFrom("delivery").where("id", "in", some).executeTakeFirstOrThrow();
+  return Number(numDeletedRows) === limit;
+}
+
+/** With what is left of its deliveries. */
 export async function remove(db: Db, { id, environment }: One): Promise<boolean> {
   const gone = await db
     .deleteFrom("webhook")
