@@ -378,13 +378,15 @@ test("outside a project the user's state folder is the root, made when it is nee
   expect(stopped.json["pid"]).toBe(outcome.json["pid"]);
 });
 
-test("restart keeps the port and the flags of the start", async () => {
+test("restart keeps the port and the flags of the start; the root's own certificate is trusted however the daemon is named", async () => {
   const made = await temporaryProject();
   const first = await start(made, "--tls", "--host", "localhost");
   expect(first.json["url"]).toMatch(/^https:\/\/localhost:\d+$/);
   const second = await made.magic(["daemon", "restart", "--json"]);
   expect([second.code, second.json["url"]]).toEqual([0, first.json["url"]]);
   expect(second.json["pid"]).not.toBe(first.json["pid"]);
+  const named = { MAGIC_URL: String(first.json["url"]), MAGIC_API_KEY: String(first.json["api_key"]) };
+  expect(await made.magic(["sync", "list", "--json"], named)).toMatchObject({ code: 0, stderr: "" });
 });
 
 test("a port or host that cannot be is a usage error", async () => {

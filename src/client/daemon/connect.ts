@@ -34,7 +34,10 @@ export async function connect(options: ConnectOptions): Promise<ApiClient> {
   if (options.live && options.start !== false && /^(sk|gt)_test_/.test(key ?? ""))
     options.note?.("MAGIC_API_KEY is a sandbox key: this is the sandbox, not live.");
   const findPath = () => findRoot(options.root, env).path;
-  if (url !== undefined) return createApiClient({ url, token: key ?? localTokenFor(findPath, url), environment });
+  if (url !== undefined) {
+    const ours = localTokenFor(findPath, url);
+    return createApiClient({ url, token: key ?? ours, environment });
+  }
   const root = findPath();
   const runtime = options.start === false ? requireRunning(root) : await findOrStart({ ...options, root });
   return createApiClient({ url: runtime.url, token: key ?? runtime.local_token, environment });
@@ -138,7 +141,7 @@ function requireRunning(root: string): RuntimeFile {
   return running;
 }
 
-// --url may name this root's own daemon: then no key is needed.
+// --url may name this root's own daemon: then no key is needed, and the certificate that it made for itself is trusted.
 function localTokenFor(root: () => string, url: string): string | undefined {
   try {
     const runtime = findDaemon(root());
