@@ -28,6 +28,11 @@ describe("errors", () => {
     error: { type, message, details },
     request_id: "r",
   });
+  const spentTeam = {
+    code: "The caller does not have permission to execute the specified operation",
+    error:
+      "Your team 1f-2e has either used all available credits or reached its monthly spending limit. To continue, m",
+  };
   const overLimit = { error_code: "enforced_spend_limit_reached" };
   const openai = (type: string, code: string) => ({ error: { message: "m", type, code, param: null } });
   const spent = "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing for more.";
@@ -68,6 +73,9 @@ describe("errors", () => {
     ["google", 200, depleted, {}, { status: 429, kind: "quota" }],
     ["google", 429, overCap, {}, { status: 429, kind: "quota" }],
     ["openai", 429, [overCap], {}, { status: 429, kind: "quota" }],
+    ["openai", 429, spentTeam, {}, { status: 429, kind: "quota" }],
+    ["openai", 403, spentTeam, {}, { status: 429, kind: "quota" }],
+    ["openai", 403, openai("permission_error", "x"), {}, { status: 403, kind: "permission" }],
     ["google", 500, google(500, "INTERNAL"), {}, { status: 502 }],
     ["google", 503, google(503, "UNAVAILABLE"), {}, { status: 503 }],
     ["google", 504, google(504, "DEADLINE_EXCEEDED"), {}, { status: 504 }],

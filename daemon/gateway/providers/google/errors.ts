@@ -4,7 +4,7 @@ import { fields } from "#contract/json-object.ts";
 import type { Target } from "../adapter.ts";
 import { list, string } from "../events.ts";
 import { type Failure, type FailureKind, failure } from "../failure.ts";
-import { kindOfStatus, retryAfter, retryInfo, spentAtGoogle, statusOf } from "../openai/errors.ts";
+import { kindOfStatus, retryAfter, retryInfo, saysSpent, statusOf } from "../openai/errors.ts";
 import { secretsOf } from "../secrets.ts";
 
 const kinds: Readonly<Record<string, FailureKind>> = {
@@ -44,7 +44,7 @@ export function googleError(value: unknown, status: number, target: Target): Fai
   // A bad key is a 400 at Google's; it is not the caller's request that is wrong.
   if (details.some((detail) => detail["reason"] === "API_KEY_INVALID")) kind = "auth";
   const message = string(error["message"]);
-  if (code === 402 || spentAtGoogle(message)) kind = "quota";
+  if (code === 402 || saysSpent(message)) kind = "quota";
   return failure(kind, message || `The provider answered ${status}.`, {
     ...statusOf(kind, status),
     upstreamStatus: status,

@@ -58,11 +58,17 @@ export function retryInfo(details: unknown): number | null {
   return seconds === undefined ? null : Math.ceil(Number(seconds) * 1000);
 }
 
-/** Google tells an account that has spent its credit or its limit as if it were too quick, also behind its address for OpenAI's format. */
-export function spentAtGoogle(message: string): boolean {
-  return /^Your prepayment credits are depleted\b|^Your (project|billing account) has exceeded its monthly spending cap\b/.test(
-    message,
-  );
+const spent = [
+  // Google, with a 429, also behind its address for OpenAI's format.
+  /^Your prepayment credits are depleted\b/,
+  /^Your (project|billing account) has exceeded its monthly spending cap\b/,
+  // xAI, with a 429 or a 403.
+  /^Your team (\S+ )?has either used all available credits or reached its monthly spending limit\b/,
+];
+
+/** Whether an account is told that it has spent its credit or its limit, where nothing but the words says so. */
+export function saysSpent(message: string): boolean {
+  return spent.some((words) => words.test(message));
 }
 
 /** The kind that a status alone tells. */
@@ -85,7 +91,7 @@ export function statusOf(kind: FailureKind, status: number): { status: number } 
 }
 
 function kindOf(status: number, error: WireError): FailureKind {
-  if (status === 429 && byName(error) === "quota") return "quota";
+  if ((status === 429 || status === 403) && byName(error) === "quota") return "quota";
   return kindOfStatus(status);
 }
 
@@ -95,7 +101,7 @@ const SPENT =
 
 function byName(error: WireError): FailureKind | null {
   const names = `${error.type ?? ""} ${error.code ?? ""}`.toLowerCase();
-  if (SPENT.test(names) || spentAtGoogle(error.message)) return "quota";
+  if (SPENT.test(names) || saysSpent(error.message)) return "quota";
   if (/rate_limit|too_many_requests/.test(names)) return "rate_limit";
   if (/overloaded|unavailable/.test(names)) return "overloaded";
   if (/authentication|invalid_api_key/.test(names)) return "auth";
