@@ -118,7 +118,8 @@ async function* readGroups(
 ): AsyncGenerator<Batch> {
   const broken = (error: unknown) =>
     new MagicError("source_failed", `${path} cannot be read: ${(error as Error).message}`, { cause: error });
-  const whole = { file, metadata, decoding: { parsers, compressors } };
+  const { DEFAULT_PARSERS } = await import("hyparquet/src/convert.js");
+  const whole = { file, metadata, decoding: { parsers: { ...DEFAULT_PARSERS, ...parsers }, compressors } };
   let start = 0;
   for (const group of metadata.row_groups) {
     const count = Number(group.num_rows);

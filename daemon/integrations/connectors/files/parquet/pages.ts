@@ -15,7 +15,7 @@ import type { ParquetParsers } from "hyparquet/src/types.js";
 export type NextValue = () => unknown;
 
 export interface Decoding {
-  readonly parsers: Partial<ParquetParsers>;
+  readonly parsers: ParquetParsers;
   readonly compressors: Compressors;
 }
 
@@ -49,9 +49,8 @@ const NESTED_ROWS = 5000;
 
 /** The reader of the group's column of this name, which is nested or repeated. */
 export async function nestedReader(group: GroupFile, part: RowGroup, name: string): Promise<NextValue> {
-  const [{ assembleNested }, { DEFAULT_PARSERS }, { parquetSchema }] = await Promise.all([
+  const [{ assembleNested }, { parquetSchema }] = await Promise.all([
     import("hyparquet/src/assemble.js"),
-    import("hyparquet/src/convert.js"),
     import("hyparquet"),
   ]);
   const tree = parquetSchema(group.metadata).children.find(({ element }) => element.name === name);
@@ -64,7 +63,6 @@ export async function nestedReader(group: GroupFile, part: RowGroup, name: strin
       nextPage: await pagesOf(group, chunk),
       rows: [],
     });
-  const parsers = { ...DEFAULT_PARSERS, ...group.decoding.parsers };
   let left = Number(part.num_rows);
   let values: DecodedArray = [];
   let next = 0;
@@ -73,7 +71,7 @@ export async function nestedReader(group: GroupFile, part: RowGroup, name: strin
       const count = Math.min(NESTED_ROWS, left);
       left -= count;
       const parts = new Map<string, DecodedArray>(leaves.map((leaf) => [leaf.path, takeRows(leaf, count, name)]));
-      if (tree.children.length > 0) assembleNested(parts, tree, parsers);
+      if (tree.children.length > 0) assembleNested(parts, tree, group.decoding.parsers);
       values = parts.get(name) ?? [];
       next = 0;
     }
@@ -107,7 +105,7 @@ const endsEarly = (name: string) => new Error(`its column ${JSON.stringify(name)
 type NextPage = (before?: unknown[]) => DecodedArray | null;
 
 async function pagesOf({ file, metadata, decoding }: GroupFile, chunk: ColumnChunk): Promise<NextPage> {
-  const [{ parquetHeader, readPage }, { convert, DEFAULT_PARSERS }, { getSchemaPath }] = await Promise.all([
+  const [{ parquetHeader, readPage }, { convert }, { getSchemaPath }] = await Promise.all([
     import("hyparquet/src/column.js"),
     import("hyparquet/src/convert.js"),
     import("hyparquet/src/schema.js"),
@@ -123,8 +121,7 @@ async function pagesOf({ file, metadata, decoding }: GroupFile, chunk: ColumnChu
     pathInSchema: told.path_in_schema,
     schemaPath,
     element,
-    parsers: { ...DEFAULT_PARSERS, ...decoding.parsers },
-    compressors: decoding.compressors,
+    ...decoding,
     utf8: false,
   };
   const reader = { view: new DataView(bytes), offset: 0 };
