@@ -8,7 +8,7 @@ import { shellWord } from "#output/shell-word.ts";
 import { controllersFolder } from "#scaffold/project.ts";
 import { type Language, type Template, templates } from "#scaffold/render.ts";
 import { nameProblem, scaffold } from "#scaffold/scaffold.ts";
-import { findRoot } from "#shared/paths.ts";
+import { findRoot, shownPath } from "#shared/paths.ts";
 
 interface Options {
   readonly name?: string;
@@ -50,10 +50,10 @@ export default defineCommand<Options>({
     const inProject = dirname(made.path) === resolve(root, controllersFolder(root));
     const next = inProject
       ? [`magic test ${name}`, "magic dev"]
-      : ["validate", "deploy"].map((verb) => `magic ${verb} ${shellWord(shown(made.path, cwd))}`);
+      : ["validate", "deploy"].map((verb) => `magic ${verb} ${shellWord(shownPath(made.path, cwd))}`);
     output.result(made, (paint) =>
       [
-        `${paint.green("✔")} Made ${paint.bold(shown(made.path, cwd))} from the template ${template}`,
+        `${paint.green("✔")} Made ${paint.bold(shownPath(made.path, cwd))} from the template ${template}`,
         ...made.files.map((file) => `    ${file}`),
         ...(made.project_files.length > 0 ? [paint.dim(`  and in the project: ${made.project_files.join(", ")}`)] : []),
         "",
@@ -68,9 +68,4 @@ function askTemplate(): Promise<Template> {
     "Which template?",
     names.map((value) => ({ value, name: value, description: templates[value].summary })),
   );
-}
-
-function shown(path: string, cwd: string): string {
-  const short = relative(cwd, path);
-  return short.startsWith("..") ? path : short;
 }

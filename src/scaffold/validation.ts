@@ -1,7 +1,7 @@
 // `magic validate`: which files to check, and every problem in them. Needs no daemon.
 
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { basename, dirname, join, relative, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
 import { CONTRACT_FILES, HANDLER_FILES } from "#contract/controller-files.ts";
@@ -10,7 +10,7 @@ import { type Problem, sortProblems } from "#contract/problem.ts";
 import type { ProjectConfig } from "#contract/project.ts";
 import { readProject } from "#contract/project-check.ts";
 import { TYPES_FILE, typesOf } from "#contract/types.ts";
-import { PROJECT_FILE } from "#shared/paths.ts";
+import { PROJECT_FILE, shownPath } from "#shared/paths.ts";
 import { readPlainFile } from "#shared/plain-file.ts";
 import { whereWritable, writeEditorFiles, writeIfDifferent } from "./editor.ts";
 import { placeIn, type Read, warningsOf } from "./warnings.ts";
@@ -89,7 +89,7 @@ function checkProject(root: string, work: Work): void {
   const folder = resolve(root, work.config?.controllers ?? "controllers");
   if (work.config?.controllers !== undefined && !existsSync(folder))
     work.problems.push({
-      ...placeIn(work, shown(path, work), "/controllers"),
+      ...placeIn(work, shownPath(path, work.cwd), "/controllers"),
       code: "folder_missing",
       message: `The folder ${work.config.controllers} does not exist.`,
       fix: "Make it, or correct `controllers` in magic.yaml.",
@@ -102,9 +102,9 @@ function checkProject(root: string, work: Work): void {
 }
 
 function checkConfiguration(path: string, work: Work): void {
-  const { config, problems } = readProject(readPlainFile(path), shown(path, work));
+  const { config, problems } = readProject(readPlainFile(path), shownPath(path, work.cwd));
   work.problems.push(...problems);
-  work.checked.push({ file: shown(path, work), kind: "project" });
+  work.checked.push({ file: shownPath(path, work.cwd), kind: "project" });
   work.config ??= config;
 }
 
@@ -122,15 +122,15 @@ function checkController(folder: string, work: Work): void {
 }
 
 function checkContract(path: string, work: Work): void {
-  const { contract, problems } = readContract(readPlainFile(path), shown(path, work));
+  const { contract, problems } = readContract(readPlainFile(path), shownPath(path, work.cwd));
   work.problems.push(...problems);
   work.checked.push({
-    file: shown(path, work),
+    file: shownPath(path, work.cwd),
     kind: "contract",
     ...(contract && { name: contract.name, version: contract.version }),
   });
   if (!contract) return;
-  work.contracts.push({ file: shown(path, work), contract });
+  work.contracts.push({ file: shownPath(path, work.cwd), contract });
   refreshTypes(dirname(path), contract);
 }
 
@@ -170,10 +170,5 @@ export function controllersIn(folder: string): string[] {
 }
 
 function problem(work: Work, path: string, code: string, message: string, fix: string): void {
-  work.problems.push({ file: shown(path, work), line: 1, column: 1, pointer: "", code, message, fix });
-}
-
-function shown(path: string, { cwd }: Work): string {
-  const short = relative(cwd, path);
-  return short.startsWith("..") || short === "" ? path : short;
+  work.problems.push({ file: shownPath(path, work.cwd), line: 1, column: 1, pointer: "", code, message, fix });
 }

@@ -1,7 +1,7 @@
 // Where things lie: the user's state folder, the project root, the project's state folder.
 import { existsSync } from "node:fs";
 import { homedir, userInfo } from "node:os";
-import { dirname, isAbsolute, join, resolve } from "node:path";
+import { dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { MagicError } from "#contract/errors.ts";
 
 export const PROJECT_FILE = "magic.yaml";
@@ -58,6 +58,12 @@ export function findRoot(explicit?: string, env: NodeJS.ProcessEnv = process.env
     if (existsSync(join(folder, PROJECT_FILE))) return { path: folder, project: true };
     if (dirname(folder) === folder) return { path: userStateFolder(env), project: false };
   }
+}
+
+/** As people are told of it: from where they stand, as far as it lies below. */
+export function shownPath(path: string, cwd: string): string {
+  const short = relative(cwd, path);
+  return short.startsWith("..") || short === "" ? path : short;
 }
 
 /** `<root>/.magic`: database, runtime file, logs. */

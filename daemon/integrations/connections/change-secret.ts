@@ -3,7 +3,7 @@ import type { Storage } from "#daemon/storage/storage.ts";
 import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { untilKept } from "../changes.ts";
-import { missing } from "./missing.ts";
+import { missing } from "../missing.ts";
 import type { ConnectionSecret, ConnectionSecrets } from "./secret.ts";
 
 export interface SecretPorts {
@@ -22,13 +22,13 @@ export async function changeSecret(
   const connections = storage.units.connection;
   return untilKept("connection", async () => {
     const current = await connections.get({ id, environment });
-    if (current === null) throw missing(id);
+    if (current === null) throw missing("connection", id);
     const { name, health, metadata, revision } = current;
     const saved = await connections.update({
       ...{ id, environment, revision, body: { name, health, metadata }, now: rfc3339(clock.now()) },
       secret: secrets.seal(current, make(secrets.read(current))),
     });
-    if (saved === null) throw missing(id);
+    if (saved === null) throw missing("connection", id);
     return saved;
   });
 }

@@ -17,12 +17,12 @@ import type { Catalogue } from "../catalogue/catalogue.ts";
 import { changesOf } from "../changes.ts";
 import type { Checked, SyncExecution } from "../execution.ts";
 import { mergedMembers } from "../members.ts";
+import { missing } from "../missing.ts";
 import { answerPage, type ListOptions, pageOf } from "../page.ts";
 import { simulateCheck, simulateObjects } from "../simulation/simulate.ts";
 import { limitOf } from "../tier-limits.ts";
 import { changed as changedSecret, sameSettings } from "./bound-credentials.ts";
 import { boundedFor, refuseReferences } from "./bounded.ts";
-import { missing } from "./missing.ts";
 import type { PlaceRules } from "./places.ts";
 import type { ConnectionSecret, ConnectionSecrets, Settings } from "./secret.ts";
 
@@ -125,7 +125,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
           },
           secret: touches(patch) ? await merged(principal, current, patch) : current.secret,
         });
-        if (changed === null) throw missing(id);
+        if (changed === null) throw missing("connection", id);
         return changed;
       });
       return connectionDocument(kept);
@@ -134,7 +134,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     async remove({ environment }, id) {
       const current = await find({ environment }, id);
       const removed = await units.remove({ id, environment, now: rfc3339(clock.now()) });
-      if (removed === null) throw missing(id);
+      if (removed === null) throw missing("connection", id);
       options.stopRuns(removed.canceledRuns);
       // A vendor that hangs keeps nobody waiting for what is done.
       if (environment === "live")
@@ -198,7 +198,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
 
   async function find({ environment }: Pick<Principal, "environment">, id: string): Promise<ConnectionRecord> {
     const found = await units.get({ id, environment });
-    if (found === null) throw missing(id);
+    if (found === null) throw missing("connection", id);
     return found;
   }
 
@@ -210,7 +210,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
       if (environment === "live" && !sameSettings(secrets.read(current), secrets.read(latest))) return latest;
       const { revision } = latest;
       const updated = await units.setHealth({ id, environment, ...found, revision, now: rfc3339(clock.now()) });
-      if (updated === null) throw missing(id);
+      if (updated === null) throw missing("connection", id);
       if (updated !== "stale" && environment === "live") options.onEvents();
       return updated;
     });

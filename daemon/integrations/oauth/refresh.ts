@@ -6,8 +6,8 @@ import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { inTurn, type Turns } from "#shared/turns.ts";
 import { changeSecret } from "../connections/change-secret.ts";
-import { missing } from "../connections/missing.ts";
 import type { ConnectionSecrets, Settings } from "../connections/secret.ts";
+import { missing } from "../missing.ts";
 import type { OAuthProvider } from "./provider.ts";
 import { GrantRefused, grantedBy, requestTokens } from "./token-endpoint.ts";
 
@@ -51,7 +51,7 @@ export function createRefresher(options: RefreshOptions): (connection: Connectio
   // The rotated token is durable before anybody gets the new access token: a crash between the two must not lose the grant.
   async function refresh(id: string): Promise<ConnectionRecord> {
     const current = await connections.get({ id, environment });
-    if (current === null) throw missing(id);
+    if (current === null) throw missing("connection", id);
     const { config, credentials, place } = secrets.read(current);
     if (isFresh(credentials)) return current;
     const provider = await providerOf(current.provider, secrets.resolve({ config, credentials }));

@@ -11,6 +11,7 @@ import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import { changesOf } from "../changes.ts";
+import { missing } from "../missing.ts";
 import { answerPage, type ListOptions, pageOf } from "../page.ts";
 import { simulateRun } from "../simulation/simulate.ts";
 import { limitOf } from "../tier-limits.ts";
@@ -221,8 +222,4 @@ function bodyOf(sync: SyncRecord) {
     ...{ name, source_object, destination_table, schedule, timezone, mode, primary_key, cursor_field },
     ...{ columns, mapping, on_bad_record, deletes, stall_timeout_s, metadata },
   };
-}
-
-function missing(what: "sync" | "run", id: string): MagicError {
-  return new MagicError("not_found", `There is no ${what} ${id} in this environment.`);
 }

@@ -14,6 +14,7 @@ import type { DeliveryRecord, WebhookRecord } from "#daemon/storage/tables/webho
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
 import { changesOf } from "../changes.ts";
+import { missing } from "../missing.ts";
 import { answerPage, type ListOptions, pageOf } from "../page.ts";
 import { newSecret, type SigningSecret } from "./signature.ts";
 
@@ -203,8 +204,4 @@ function deliveryDocument(delivery: DeliveryRecord): Delivery {
     next_attempt_at: delivery.next_attempt_at,
     created_at: delivery.created_at,
   };
-}
-
-function missing(what: string, id: string): MagicError {
-  return new MagicError("not_found", `There is no ${what} ${id} in this environment.`);
 }

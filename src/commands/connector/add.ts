@@ -1,5 +1,5 @@
 // magic connector add: takes a manifest into the project after every stream of it could be built.
-import { relative, resolve } from "node:path";
+import { resolve } from "node:path";
 import { Readable } from "node:stream";
 import { CONNECTOR_NAME, nameFromFile, readManifest, writeConnector } from "#client/connectors/store.ts";
 import { runConnectorWorker } from "#client/connectors/worker.ts";
@@ -10,7 +10,7 @@ import { MagicError } from "#contract/errors.ts";
 import { isRedirect, readLocation } from "#contract/redirect.ts";
 import { shellWord } from "#output/shell-word.ts";
 import { collect } from "#shared/collect.ts";
-import { findRoot } from "#shared/paths.ts";
+import { findRoot, shownPath } from "#shared/paths.ts";
 
 export default defineCommand<{ name?: string; force?: boolean }>({
   configure: (command) =>
@@ -49,7 +49,7 @@ export default defineCommand<{ name?: string; force?: boolean }>({
       { name, title: summary?.title ?? null, version: summary?.version ?? null, file: path, streams: runnable },
       (paint) => {
         const count = streamCount(runnable.length, summary?.dynamic ?? false);
-        return `${paint.green("✔")} ${name}: ${count}, in ${relative(cwd, path) || path}\n  magic connector read ${name} ${shellWord(runnable[0] ?? "STREAM")} --config @config.json --limit 5`;
+        return `${paint.green("✔")} ${name}: ${count}, in ${shownPath(path, cwd)}\n  magic connector read ${name} ${shellWord(runnable[0] ?? "STREAM")} --config @config.json --limit 5`;
       },
     );
   },

@@ -1,5 +1,4 @@
 // magic connector new: a connector for a JSON API, from its address and one live page. Asks on a terminal; options answer for scripts.
-import { relative } from "node:path";
 import { type Auth, credentialsOf, type Draft, manifestText, parseAuth } from "#client/connectors/draft.ts";
 import {
   keyCandidates,
@@ -15,7 +14,7 @@ import { type Context, defineCommand } from "#commands/command.ts";
 import { MagicError } from "#contract/errors.ts";
 import { askChoice, askSecret, askText } from "#output/prompt.ts";
 import { shellWord } from "#output/shell-word.ts";
-import { findRoot } from "#shared/paths.ts";
+import { findRoot, shownPath } from "#shared/paths.ts";
 import { configOf } from "./config.ts";
 
 interface Options {
@@ -92,7 +91,7 @@ export default defineCommand<Options>({
     };
     output.result(document, (paint) =>
       [
-        `${paint.green("✔")} ${draft.name}: ${records.length} records of ${draft.stream} read, in ${relative(cwd, file) || file}`,
+        `${paint.green("✔")} ${draft.name}: ${records.length} records of ${draft.stream} read, in ${shownPath(file, cwd)}`,
         `  records ${recordsPath.join(".") || "(the answer itself)"}, key ${key.join(", ") || "none"}, pages ${pagination.type}`,
         `  magic connector read ${draft.name} ${shellWord(draft.stream)} --config @config.json --limit 5`,
       ].join("\n"),

@@ -5,6 +5,7 @@ import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
 import type { Paint } from "#output/paint.ts";
 import { problemsText } from "#output/problems.ts";
 import { shellWord } from "#output/shell-word.ts";
+import { shownPath } from "#shared/paths.ts";
 
 export interface Place {
   readonly url: string;
@@ -40,14 +41,13 @@ export function bannerText(
   paint: Paint,
 ): string {
   const { url, apiKey, gatewayToken, environment, cwd } = place;
-  const folder = relative(cwd, event.folder) || event.folder;
   const count = event.controllers.length;
   const named = event.controllers.map(({ name, version }) => `${paint.bold(name)} ${paint.dim(version)}`).join("  ");
   const line = (label: string, value: string) => `  ${paint.green("➜")}  ${label.padEnd(12)} ${value}`;
   const first = event.controllers[0]?.name;
   return [
     "",
-    `  ${paint.bold(paint.magenta("magic dev"))}  ${paint.dim(`${folder.startsWith("..") ? event.folder : folder} · ${environment} · ${count === 1 ? "1 controller" : `${count} controllers`}`)}`,
+    `  ${paint.bold(paint.magenta("magic dev"))}  ${paint.dim(`${shownPath(event.folder, cwd)} · ${environment} · ${count === 1 ? "1 controller" : `${count} controllers`}`)}`,
     "",
     line("controllers", count === 0 ? paint.dim("none yet: magic scaffold --name hello") : named),
     line("gateway", paint.cyan(`${url}/v1`)),
