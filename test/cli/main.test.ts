@@ -553,7 +553,7 @@ test.skipIf(spawnSync("fish", ["-v"]).error)(
 test("names of a stranger's daemon that a shell would run are not offered", async () => {
   const data = ["good-1", "$(touch x)", "`touch x`", "a;b", "openai/gpt-5:free"].map((id) => ({ id }));
   const list = JSON.stringify({ object: "list", data });
-  const server = createServer((_, response) => response.setHeader("magic-protocol", "1").end(list));
+  const server = createServer((_, response) => response.setHeader("x-request-id", "req_1").end(list));
   const { origin, close } = await listen(server);
   const env = { MAGIC_URL: origin, MAGIC_API_KEY: "key" };
   const names = await box.magic(["completion", "bash", "--names", "models"], { env });
