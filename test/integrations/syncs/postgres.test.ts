@@ -1,9 +1,10 @@
 // PostgreSQL to PostgreSQL: types, modes, deletes, drift, what stays behind after a failure.
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { postgresMissing } from "#test/postgres.ts";
+import { temporaryFolder } from "#test/temporary.ts";
 import { extremes } from "./extremes.ts";
 import { connect, openPair, type Pair, sync } from "./harness.ts";
 
@@ -51,6 +52,17 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     await source.query("CREATE TABLE empty (id bigint PRIMARY KEY, t text)");
     expect(await sync(ends("empty"))).toMatchObject({ status: "completed", records_read: 0 });
     expect(await target.query("SELECT count(*) AS n FROM empty")).toEqual([{ n: "0" }]);
+  });
+
+  test("a large table is read from its first row, wherever somebody else is reading it", async () => {
+    await source.query("CREATE TABLE large AS SELECT i AS id, repeat('x', 1000) AS t FROM generate_series(1, 40000) i");
+    const reader = await connect(from);
+    await reader.query("BEGIN; DECLARE halfway CURSOR FOR SELECT FROM large; MOVE 20000 FROM halfway");
+    const file = join(temporaryFolder(), "large.jsonl");
+    expect(await sync({ ...ends("large"), to: file })).toMatchObject({ error: null, records_synced: 40_000 });
+    expect(readFileSync(file, "latin1").slice(0, 8)).toBe('{"id":1,');
+    await reader.end();
+    await source.query("DROP TABLE large");
   });
 
   test("names are taken as they are: capitals, dots, quotes", async () => {

@@ -52,6 +52,8 @@ const settings = [
   "SET quote_all_identifiers = off",
   "SET standard_conforming_strings = on",
   "SET lc_monetary = 'C'",
+  // A table larger than a quarter of the server's buffers is read from where another reader is, or one that was killed had come to.
+  "SET synchronize_seqscans = off",
   // A commit that we take for done survives the server's crash; what waits for standbys as well stays so.
   "SELECT set_config(name, 'on', false) FROM pg_settings WHERE name = 'synchronous_commit' AND setting = 'off'",
   // Not every version has them.
