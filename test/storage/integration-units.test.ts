@@ -283,12 +283,12 @@ describe.each(dialectsWith(postgres))("on $name", ({ name, open }) => {
       const { rows } = await runs.list({ syncId: "sync_1", page: { limit: 100 } });
       return rows.map(({ id }) => id).reverse();
     };
-    await runs.forget({ id: "sync_1", upTo: 0 });
-    await runs.forget({ id: "sync_2", upTo: 25 });
+    expect(await runs.forget({ id: "sync_1", upTo: 0 })).toBe(false);
+    expect(await runs.forget({ id: "sync_2", upTo: 25 })).toBe(false);
     expect(await left()).toEqual(ids);
-    await runs.forget({ id: "sync_1", upTo: 22 });
+    expect(await runs.forget({ id: "sync_1", upTo: 22 })).toBe(true);
     expect(await left()).toEqual(ids.slice(20));
-    await runs.forget({ id: "sync_1", upTo: 22 });
+    expect(await runs.forget({ id: "sync_1", upTo: 22 })).toBe(false);
     expect(await left()).toEqual(ids.slice(22));
     const rejected = async (runId: string) => (await runs.listRejects({ runId, limit: 5 })).rows.length;
     expect([await rejected("run_22"), await rejected("run_23")]).toEqual([0, 1]);

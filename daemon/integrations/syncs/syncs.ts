@@ -113,7 +113,10 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
       return document(sync);
     },
 
-    async remove({ environment }, id) {
+    async remove(principal, id) {
+      const { environment, runs } = await find(principal, id);
+      // Step by step, so that whoever else asks the database is served in between.
+      while (await units.run.forget({ id, upTo: runs - 1 }));
       const removed = await units.sync.remove({ id, environment });
       if (removed === null) throw missing("sync", id);
       await live.removed(removed);

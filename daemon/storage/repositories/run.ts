@@ -92,9 +92,9 @@ const KEPT_RUNS = 10_000;
 /** More than one, to get below the bound where there were more before; few, for callers wait. */
 const FORGOTTEN_AT_ONCE = 20;
 
-/** Removes a sync's oldest runs, up to that ordinal. Only its last one may be under way: it must be beyond. */
-export async function forget(db: Db, { id, upTo }: { id: string; upTo: number }): Promise<void> {
-  if (upTo <= 0) return;
+/** Removes some of a sync's oldest runs, up to that ordinal; true while there may be more. Only its last one may be under way: it must be beyond. */
+export async function forget(db: Db, { id, upTo }: { id: string; upTo: number }): Promise<boolean> {
+  if (upTo <= 0) return false;
   const old = await db
     .selectFrom("run")
     .select("id")
@@ -103,10 +103,11 @@ export async function forget(db: Db, { id, upTo }: { id: string; upTo: number })
     .orderBy("ordinal")
     .limit(FORGOTTEN_AT_ONCE)
     .execute();
-  if (old.length === 0) return;
+  if (old.length === 0) return false;
   const ids = old.map((run) => run.id);
   await db.deleteFrom("reject").where("run_id", "in", ids).execute();
   await db.deleteFrom("run").where("id", "in", ids).execute();
+  return old.length === FORGOTTEN_AT_ONCE;
 }
 
 export interface End {
