@@ -27,10 +27,15 @@ export function unusable(folder: string, error: unknown): unknown {
     : new MagicError("state_unusable", `The state folder ${folder} ${reason}.`, { cause: error });
 }
 
-/** The same for an error that came later, from any file below the folder: only what speaks of the disk or of permissions. */
+/** The same for an error that came later, from any file: only what speaks of the disk, of permissions, or of something in the file's place. */
 export function refusedByDisk(folder: string, error: unknown): unknown {
-  const { code } = error as NodeJS.ErrnoException;
-  return ["EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "EIO"].includes(code ?? "") ? unusable(folder, error) : error;
+  const { code = "", path, dest } = error as NodeJS.ErrnoException & { readonly dest?: string };
+  if (["EISDIR", "ENOTDIR", "ELOOP"].includes(code) && path !== undefined)
+    return new MagicError("state_unusable", `${dest ?? path} cannot be used (${code}).`, {
+      cause: error,
+      extra: { next: "Move what stands in its place out of the way." },
+    });
+  return ["EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "EIO"].includes(code) ? unusable(folder, error) : error;
 }
 
 const reasons: Readonly<Record<string, string>> = {

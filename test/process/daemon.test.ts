@@ -147,6 +147,17 @@ test.skipIf(process.getuid?.() === 0)("a root that cannot be written to is refus
   expect([outcome.code, outcome.failure["code"]]).toEqual([1, "state_unusable"]);
 });
 
+test.each(["daemon.starting.json", "credentials.json", ".gitignore"])(
+  "a folder where %s belongs is told by its path",
+  async (name) => {
+    const made = await temporaryProject();
+    const path = join(made.root, ".magic", name);
+    await mkdir(path, { recursive: true });
+    const failure = { code: "state_unusable", detail: expect.stringContaining(path) };
+    expect(await start(made)).toMatchObject({ code: 1, failure });
+  },
+);
+
 test("--foreground stays, logs to stderr, and drains on a Ctrl-C, which its daemon hears as well", async () => {
   const made = await temporaryProject();
   const words = [launcher, "daemon", "start", "--foreground", "--port", "0", "--json"];
