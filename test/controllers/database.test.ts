@@ -357,6 +357,15 @@ test("sqlite: statements of one transaction that are sent together are answered 
   await driver.close();
 });
 
+test("sqlite: a parameter that nests by the thousand is the text that it is", async () => {
+  const driver = openSqlite(":memory:", "write");
+  const session = await driver.begin(AbortSignal.timeout(60_000));
+  const nested = "[".repeat(4_000) + "]".repeat(4_000);
+  expect((await session.query("select length($1) as length", [JSON.parse(nested)])).rows).toEqual([{ length: 8_000 }]);
+  await session.release();
+  await driver.close();
+});
+
 test("sqlite: what follows a statement that undid the transaction is not committed by itself", async () => {
   const driver = openSqlite(":memory:", "write");
   const session = await driver.begin(new AbortController().signal);

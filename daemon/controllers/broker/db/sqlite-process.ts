@@ -8,7 +8,7 @@ import { openKernel, resource } from "../../cell/lockdown/kernel.ts";
 import { limitMemory } from "../../cell/lockdown/memory.ts";
 import { thisArchitecture } from "../../cell/lockdown/syscalls.ts";
 import { caps, ENDED, type QueryAnswer } from "./driver.ts";
-import { driverValue, openMeter, wireValue } from "./meter.ts";
+import { openMeter, wireValue } from "./meter.ts";
 import { LIFELINE, type SqliteReply, type SqliteRequest } from "./sqlite.ts";
 
 const BUSY_MS = 5_000;
@@ -127,12 +127,11 @@ function limitResources(mode: string): void {
   });
 }
 
-function query(database: DatabaseSync, sql: string, params: readonly unknown[]): QueryAnswer {
+function query(database: DatabaseSync, sql: string, values: readonly SQLInputValue[]): QueryAnswer {
   const statement = database.prepare(sql);
   if (!isBlank(sql.slice(statement.sourceSQL.length)))
     throw new MagicError("invalid_request", "one statement at a time: db.query would leave out what follows the first");
   statement.setReadBigInts(true);
-  const values = params.map((value) => bindable(driverValue(value)));
   if (wantsMore(database, sql, values))
     throw new MagicError("invalid_request", `the statement has more than the ${values.length} parameters that came`);
   if (statement.columns().length === 0) {
@@ -159,13 +158,4 @@ function wantsMore(database: DatabaseSync, sql: string, values: readonly SQLInpu
 /** Nothing but white space, comments (one without an end too) and semicolons. Each taken away once: to fit all of them at once, comments may be parted in any way. */
 function isBlank(sql: string): boolean {
   return sql.replace(/[\s;]+|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, "") === "";
-}
-
-/** A whole number as SQLite's own: a text column would keep 42 as `42.0`. */
-function bindable(value: unknown): SQLInputValue {
-  if (typeof value === "boolean") return value ? 1n : 0n;
-  if (Number.isSafeInteger(value)) return BigInt(value as number);
-  if (value === undefined || value === null) return null;
-  if (typeof value === "string" || typeof value === "number" || value instanceof Uint8Array) return value;
-  return JSON.stringify(value);
 }

@@ -2,16 +2,18 @@
 // any other way (a thread would run on, and hold the file's lock).
 import { fork } from "node:child_process";
 import type { Socket } from "node:net";
+import type { SQLInputValue } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { MagicError } from "#contract/errors.ts";
 import { caps, type Driver, type Mode, type QueryAnswer, type Session } from "./driver.ts";
+import { driverValue } from "./meter.ts";
 import { openSlots } from "./slots.ts";
 import { questionMarks } from "./statement.ts";
 
 /** What goes to the process. */
 export type SqliteRequest =
   | { readonly kind: "begin" | "commit" | "rollback" }
-  | { readonly kind: "query"; readonly sql: string; readonly params: readonly unknown[] };
+  | { readonly kind: "query"; readonly sql: string; readonly params: readonly SQLInputValue[] };
 
 export type SqliteReply =
   | { readonly ok: true; readonly answer: QueryAnswer | null }
@@ -70,7 +72,8 @@ export function openSqlite(file: string, mode: Mode): Driver {
     return {
       async query(sql, params) {
         const marked = questionMarks("sqlite", sql, params);
-        return (await held.ask({ kind: "query", ...marked })) ?? { rows: [], row_count: 0 };
+        const request = { kind: "query", sql: marked.sql, params: marked.params.map(bindable) } as const;
+        return (await held.ask(request)) ?? { rows: [], row_count: 0 };
       },
       commit: async () => void (await held.ask({ kind: "commit" })),
       async release() {
@@ -145,4 +148,17 @@ function startProcess(file: string, mode: Mode): Process {
     },
     end: () => void child.kill("SIGKILL"),
   };
+}
+
+/**
+ * A whole number as SQLite's own: a text column would keep 42 as `42.0`. An object as the text that it is kept as: one that nests by the
+ * thousand cannot be read at the other end of the channel.
+ */
+function bindable(param: unknown): SQLInputValue {
+  const value = driverValue(param);
+  if (typeof value === "boolean") return value ? 1n : 0n;
+  if (Number.isSafeInteger(value)) return BigInt(value as number);
+  if (value === undefined || value === null) return null;
+  if (typeof value === "string" || typeof value === "number" || value instanceof Uint8Array) return value;
+  return JSON.stringify(value);
 }
