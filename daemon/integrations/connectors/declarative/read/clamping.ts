@@ -2,6 +2,7 @@
 import { DateTime, fields, fromFields } from "../jinja/datetime.ts";
 import { addDuration, type parseDuration } from "../jinja/duration.ts";
 import { type Component, manifestError, optionalChild } from "../manifest/component.ts";
+import { before } from "./cursor-time.ts";
 
 type Duration = ReturnType<typeof parseDuration>;
 
@@ -25,9 +26,7 @@ export function clamped(
     const low = floor(value);
     return low.us === value.us ? low : floor(addDuration(low, unit));
   };
-  const before = (value: DateTime): DateTime =>
-    granularity ? addDuration(value, { months: -granularity.months, us: -granularity.us }) : value;
-  const [first, last] = [ceil(asStart(start)), before(floor(end))];
+  const [first, last] = [ceil(asStart(start)), before(floor(end), granularity)];
   // One unit is a period too: the last day of all, asked for again.
   if (granularity && !strict && first.us === last.us) return [[last, last]];
   const intervals: [DateTime, DateTime][] = [];
@@ -35,7 +34,7 @@ export function clamped(
     const to = step ? addDuration(from, step) : last;
     const top = to.us < last.us ? ceil(to) : last;
     if (from.us >= top.us) break;
-    intervals.push([from, top.us < last.us ? before(top) : last]);
+    intervals.push([from, top.us < last.us ? before(top, granularity) : last]);
     if (intervals.length > MAX_INTERVALS)
       throw manifestError(`DatetimeBasedCursor.step cuts the range into more than ${MAX_INTERVALS} intervals`);
     from = top;

@@ -2,6 +2,7 @@
 import { type Context, text } from "../context.ts";
 import { parseUnambiguous, strftime, strptime } from "../jinja/date-text.ts";
 import { DateTime } from "../jinja/datetime.ts";
+import { addDuration, type parseDuration } from "../jinja/duration.ts";
 import { type Component, isRecord, manifestError, optionalText } from "../manifest/component.ts";
 
 // A format without an offset speaks of UTC, and a vendor may send 10:00+02:00: written as 10:00Z it would hide two hours.
@@ -26,6 +27,11 @@ export function parseAny(value: string, formats: readonly string[]): DateTime | 
   } catch {
     return undefined;
   }
+}
+
+/** So much earlier; without a length the time itself. */
+export function before(time: DateTime, length: ReturnType<typeof parseDuration> | undefined): DateTime {
+  return length ? addDuration(time, { months: -length.months, us: -length.us }) : time;
 }
 
 /** A MinMaxDatetime, or text that is a date. */

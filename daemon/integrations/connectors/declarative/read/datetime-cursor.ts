@@ -2,11 +2,10 @@
 import { type Context, text } from "../context.ts";
 import { emptyParts, inject } from "../http/options.ts";
 import { DateTime } from "../jinja/datetime.ts";
-import { addDuration, parseDuration } from "../jinja/duration.ts";
-import { type Component, isRecord, list, manifestError, optionalChild, requiredText } from "../manifest/component.ts";
-import { clamped, MAX_INTERVALS } from "./clamping.ts";
+import { type Component, isRecord, list, optionalChild, requiredText } from "../manifest/component.ts";
 import type { Cursor, Interval } from "./cursor.ts";
-import { minMax, parseAny, written } from "./cursor-time.ts";
+import { parseAny, written } from "./cursor-time.ts";
+import { datetimeRange } from "./datetime-range.ts";
 import { fieldOf } from "./fields.ts";
 
 export function datetimeCursor(context: Context, component: Component, asks: Component): Cursor {
@@ -19,33 +18,18 @@ export function datetimeCursor(context: Context, component: Component, asks: Com
     text(context, component, component["partition_field_start"] ?? "start_time"),
     text(context, component, component["partition_field_end"] ?? "end_time"),
   ] as const;
-  const duration = (name: string): ReturnType<typeof parseDuration> | undefined => {
-    const value =
-      component[name] === undefined || component[name] === null ? "" : text(context, component, component[name]);
-    return value ? parseDuration(value) : undefined;
-  };
-  const startOf = (cursor: string | null): DateTime => {
-    const earliest = minMax(context, component, component["start_datetime"], format) ?? new DateTime(0n, 0);
-    const known = parse(cursor);
-    if (!known) return earliest;
-    const lookback = duration("lookback_window");
-    const from = lookback ? addDuration(known, { months: -lookback.months, us: -lookback.us }) : known;
-    return from.us > earliest.us ? from : earliest;
-  };
-  const given = (): DateTime | undefined =>
-    component["end_datetime"] === undefined || component["end_datetime"] === null
-      ? undefined
-      : minMax(context, component, component["end_datetime"], format);
+  const endTold = isRecord(component["end_time_option"]) || JSON.stringify(asks).includes(keys[1]);
+  const range = datetimeRange(context, component, format, endTold);
+  const startOf = (cursor: string | null): DateTime => range.start(parse(cursor));
   // Templates, evaluated once a partition and not once a record.
   let bounds:
     | { readonly cursor: string | null; readonly start: DateTime; readonly end: DateTime | undefined }
     | undefined;
   const boundsOf = (cursor: string | null) => {
     if (bounds?.cursor !== cursor) bounds = undefined;
-    bounds ??= { cursor, start: startOf(cursor), end: given() };
+    bounds ??= { cursor, start: startOf(cursor), end: range.end() };
     return bounds;
   };
-  const endTold = isRecord(component["end_time_option"]) || JSON.stringify(asks).includes(keys[1]);
   const clientSide = component["is_client_side_incremental"] === true || component["is_data_feed"] === true;
   return {
     field,
@@ -53,24 +37,14 @@ export function datetimeCursor(context: Context, component: Component, asks: Com
       bounds = undefined;
       const now = new DateTime(BigInt(context.clock.now()) * 1000n, 0);
       // An end that the manifest names may lie ahead: what is planned has its dates there.
-      const end = given() ?? now;
+      const end = range.end() ?? now;
       const start = startOf(cursor);
-      const strict = component["is_compare_strictly"] === true;
       // Who is not told of intervals answers with everything each time.
       const told = isRecord(component["start_time_option"]) || isRecord(component["end_time_option"]);
       if (clientSide && !told) return [interval(keys, format, start, end, now)];
-      const ranges = split(
-        context,
-        component,
-        start,
-        end,
-        duration("step"),
-        duration("cursor_granularity"),
-        strict,
-        endTold,
-      );
+      const steps = range.steps(start, end);
       // What the last interval's end cuts off is read next time; no record of an earlier one may hide what comes between.
-      return ranges.map(([from, to], at) => interval(keys, format, from, to, at === ranges.length - 1 ? now : to));
+      return steps.map(([from, to], at) => interval(keys, format, from, to, at === steps.length - 1 ? now : to));
     },
     parts(each) {
       const parts = emptyParts();
@@ -99,7 +73,7 @@ export function datetimeCursor(context: Context, component: Component, asks: Com
     },
     halves(each, least) {
       const [start, end] = keys.map((key) => parse(each.variables[key]));
-      const unit = duration("cursor_granularity")?.us ?? 0n;
+      const unit = range.granularity()?.us ?? 0n;
       if (!start || !end || unit <= 0n || end.us - start.us <= (least ?? 0n)) return undefined;
       // As many units on both sides; both ends belong to the interval.
       const second = start.us + (((end.us - start.us) / unit + 1n) / 2n) * unit;
@@ -142,37 +116,4 @@ function interval(
   latest: DateTime,
 ): Interval {
   return { variables: { [keys[0]]: written(start, format), [keys[1]]: written(end, format) }, end: latest.us };
-}
-
-function split(
-  context: Context,
-  component: Component,
-  start: DateTime,
-  end: DateTime,
-  step: ReturnType<typeof parseDuration> | undefined,
-  granularity: ReturnType<typeof parseDuration> | undefined,
-  strict: boolean,
-  endTold: boolean,
-): [DateTime, DateTime][] {
-  if (start.us > end.us || (strict && start.us === end.us)) return [];
-  const clamping = optionalChild(component, "clamping");
-  // A vendor's cursor may have an offset: its days are not those that were read until now.
-  const [from, to] = [start, end].map(({ us }) => new DateTime(us, 0)) as [DateTime, DateTime];
-  if (clamping)
-    return clamped(text(context, clamping, clamping["target"]), clamping, from, to, step, granularity, strict);
-  if (!step) return [[start, end]];
-  const intervals: [DateTime, DateTime][] = [];
-  for (let from = start; ; ) {
-    const next = addDuration(from, step);
-    if (next.us <= from.us) throw manifestError("DatetimeBasedCursor.step must be longer than nothing");
-    // The last one ends with the end. A vendor that is told beginnings only (`?date=`) is asked for that day too.
-    if (next.us > end.us || (next.us === end.us && (endTold || !granularity))) return [...intervals, [from, end]];
-    intervals.push([
-      from,
-      granularity ? addDuration(next, { months: -granularity.months, us: -granularity.us }) : next,
-    ]);
-    if (intervals.length >= MAX_INTERVALS)
-      throw manifestError(`DatetimeBasedCursor.step cuts the range into more than ${MAX_INTERVALS} intervals`);
-    from = next;
-  }
 }
