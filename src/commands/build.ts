@@ -8,7 +8,7 @@ import { defineCommand } from "#commands/command.ts";
 import { shellWord } from "#output/shell-word.ts";
 import { folderFor } from "#scaffold/locate.ts";
 import { makeFolder } from "#shared/make-folder.ts";
-import { findRoot, stateFolder } from "#shared/paths.ts";
+import { findRoot, shownPath, stateFolder } from "#shared/paths.ts";
 import { replaceFileSync } from "#shared/replace-file.ts";
 
 export default defineCommand<{ out?: string }>({
@@ -26,10 +26,11 @@ export default defineCommand<{ out?: string }>({
     makeFolder(dirname(file));
     write(file, `${JSON.stringify(artifact)}\n`);
     const bytes = Buffer.byteLength(artifact.code);
+    const shown = shownPath(file, cwd);
     output.result(
       { name, version, digest: artifact.digest, file, bytes },
       (paint) =>
-        `${paint.green("✔")} Built ${paint.bold(name)} ${version}, ${(bytes / 1024).toFixed(1)} kB\n  ${paint.dim(artifact.digest)}\n  ${file}\n\nNext:  ${paint.cyan(`magic deploy ${shellWord(file)}`)}`,
+        `${paint.green("✔")} Built ${paint.bold(name)} ${version}, ${(bytes / 1024).toFixed(1)} kB\n  ${paint.dim(artifact.digest)}\n  ${shown}\n\nNext:  ${paint.cyan(`magic deploy ${shellWord(shown)}`)}`,
     );
   },
 });

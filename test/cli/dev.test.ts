@@ -150,6 +150,7 @@ test("deploy, versions and rollback without a session", async () => {
   expect((await box.magic(["deploy", "hello"])).stdout).not.toContain("rollback");
   const built = JSON.parse((await box.magic(["build", "hello", "--json"])).stdout);
   expect(built.digest).toBe(JSON.parse(deployed.stdout).digest);
+  expect((await box.magic(["build", "hello"])).stdout).toContain("magic deploy .magic/builds/hello-0.2.0.json");
   // One that cannot be written whole leaves the former as it is.
   const before = readFileSync(built.file);
   const small = ["-c", 'ulimit -f 1; exec "$@"', "sh", process.execPath, program, "build", "hello", "--json"];
