@@ -231,6 +231,7 @@ test("connector add: no part of the way to a manifest is without TLS", async () 
   expect([code, asked]).toEqual([8, 0]);
   expect(stderr).toContain("over https only");
   expect((await add("/d", "circle")).stderr).toContain("redirects");
+  expect((await box.magic(["connector", "add", "https://"])).code).toBe(8);
 });
 
 test("connector eval: answers each case as it comes; whole floats stay floats, long integers keep their digits", async () => {

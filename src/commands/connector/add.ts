@@ -76,7 +76,7 @@ const MAX_REDIRECTS = 10;
 
 // Every step of the way is TLS: who can change one without it can lead to a manifest of their own.
 async function fetched(source: string, signal: AbortSignal): Promise<Response> {
-  let url = new URL(source);
+  let url: string | URL = source;
   for (let steps = 0; steps <= MAX_REDIRECTS; steps++) {
     const response = await fetch(url, { redirect: "manual", signal }).catch((error: Error) => {
       throw new MagicError("upstream_error", `${source} cannot be fetched: ${error.message}`);
