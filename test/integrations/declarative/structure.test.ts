@@ -93,6 +93,7 @@ test("numbers and dates of a manifest are what the reference's reader takes for 
     1.5, 1, 0.5, 1000, 1e-7, 8, 31, 1000, -3, 90,
   ]);
   expect(read("9007199254740993")).toBe("9007199254740993");
+  expect(parseManifest("maximum: 9223372036854775807")).toEqual({ maximum: 2 ** 63 });
   expect(parseManifest("2020-01-01: a\ne1: b")).toEqual({ "2020-01-01": "a", e1: "b" });
 });
 

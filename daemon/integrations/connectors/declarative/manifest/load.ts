@@ -111,13 +111,17 @@ function checkLists(resolved: Component): void {
     throw manifestError("it has no streams");
 }
 
+// What a schema compares numbers with: the nearest double will do, a text would not.
+const BOUNDS: ReadonlySet<string> = new Set(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]);
+
 // Integers that no double is are text, as everywhere.
-function plain(value: unknown, depth: number): unknown {
+function plain(value: unknown, depth: number, key = ""): unknown {
   if (depth > 200) throw new Error("the document nests too deeply");
-  if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
+  if (typeof value === "bigint")
+    return Number.isSafeInteger(Number(value)) || BOUNDS.has(key) ? Number(value) : String(value);
   if (Array.isArray(value)) return value.map((each) => plain(each, depth + 1));
   if (!isRecord(value)) return value;
   const out: Record<string, unknown> = {};
-  for (const key of Object.keys(value)) setField(out, key, plain(value[key], depth + 1));
+  for (const key of Object.keys(value)) setField(out, key, plain(value[key], depth + 1, key));
   return out;
 }
