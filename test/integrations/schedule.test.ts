@@ -1,6 +1,10 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { newBody, patchedBody } from "#daemon/integrations/syncs/body.ts";
 import { nextDue } from "#daemon/integrations/syncs/schedule.ts";
+import { createSchedules } from "#daemon/integrations/syncs/schedules.ts";
+import type { Job, Outcome } from "#daemon/jobs/jobs.ts";
+import { silentLogger } from "#daemon/telemetry/log.ts";
+import { systemClock } from "#shared/clock.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { startDaemon } from "./daemon.ts";
 
@@ -86,4 +90,16 @@ test("a clock that jumps ahead and back between two looks keeps no schedule wait
   clock.ms = right;
   vi.advanceTimersByTime(30_000);
   await vi.waitFor(async () => expect(await due()).toEqual(next), 5000);
+});
+
+test("an occurrence that is taken as the daemon stops stays due", async () => {
+  let handle: (job: Job<unknown>) => Promise<Outcome> = async () => undefined;
+  createSchedules({
+    storage: { units: { sync: { get: async () => ({ status: "active", schedule: "realtime" }) } } } as never,
+    jobs: { define: (_name: string, queue: { handle: typeof handle }) => (handle = queue.handle) } as never,
+    ...{ clock: systemClock, logger: silentLogger, onStarted() {} },
+  });
+  const claim = { id: "job_1", owner: "me", version: 0 };
+  const job = { id: claim.id, key: "sync_1", payload: { sync: "sync_1" }, attempt: 1, claim, rest() {} };
+  expect(await handle({ ...job, signal: AbortSignal.abort() })).toEqual({ runAgainAt: expect.any(Number) });
 });

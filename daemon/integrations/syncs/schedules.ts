@@ -94,8 +94,10 @@ export function createSchedules(options: {
   }
 
   async function handleSchedule({ payload, claim, signal }: Job<{ sync: string }>): Promise<Outcome> {
+    // Taken as the queue stopped: it stays due, also for another daemon.
+    if (signal.aborted) return { runAgainAt: clock.now() };
     const sync = await units.sync.get({ id: payload.sync, environment: "live" });
-    if (sync === null || sync.status === "paused" || signal.aborted) return undefined;
+    if (sync === null || sync.status === "paused") return undefined;
     // It has become manual, and the process ended before it took this away.
     if (sync.schedule === "manual") return undefined;
     const realtime = sync.schedule === "realtime";
