@@ -165,3 +165,19 @@ test("one for which nobody waits long enough is no longer taken for the fastest"
   }
   expect(left).toBeLessThan(3);
 });
+
+test("one that answered long ago and hangs since is not asked first again by each who leaves it", async () => {
+  a.answer = taking(100);
+  b.answer = taking(1_000);
+  const { served, inTurn } = await fastest();
+  expect(await inTurn(3)).toBe("aba");
+  a.answer = () => {};
+  now += 6 * 60_000;
+  const client = new AbortController();
+  const call = served(false, client.signal);
+  await expect.poll(() => a.requests.length, patient).toBe(3);
+  now += 5_000;
+  client.abort();
+  await call;
+  expect(await inTurn(3)).toBe("bbb");
+});

@@ -85,10 +85,15 @@ export class Pace {
 
   expected(now: number): number {
     if (this.#asideUntil !== null && now < this.#asideUntil) return ASIDE + this.#asideUntil;
-    const latency = this.#asideUntil === null ? this.latency(now) : null;
+    const latency = this.#known(now);
     if (latency === null) return this.#underWay === 0 ? UNKNOWN : TRIED + this.#underWay;
     // One that hangs is known to before its first call is given up.
     return this.#underWay === 0 ? latency : Math.max(latency, now - this.#silentSince);
+  }
+
+  // Of one that failed only its next answer tells.
+  #known(now: number): number | null {
+    return this.#asideUntil === null ? this.latency(now) : null;
   }
 
   #answered(ms: number, now: number): void {
@@ -100,7 +105,8 @@ export class Pace {
 
   // The answer would have taken longer still.
   #left(ms: number, now: number): void {
-    if (this.#average === null || this.#asideUntil !== null) this.failed(now);
-    else if (ms > this.#average) this.#average += WEIGHT_OF_NEW * (ms - this.#average);
+    const known = this.#known(now);
+    if (known === null) this.failed(now);
+    else if (ms > known) this.#average = known + WEIGHT_OF_NEW * (ms - known);
   }
 }
