@@ -16,8 +16,14 @@ export async function untilKept<T>(noun: string, attempt: Attempt<T>): Promise<T
   throw new MagicError("conflict", `The ${noun} is being changed by others: send it again.`);
 }
 
-/** Changes of one kind of resource, in turn for each: however many come at once, those of one daemon never come between each other. */
+/**
+ * Changes of one kind of resource. Those that meet another go on in turn, and later ones behind them: however many come at once, each is made.
+ * Until then none waits for another: where storage is away, all are refused together, not one after the other.
+ */
 export function changesOf(noun: string): <T>(id: string, attempt: Attempt<T>) => Promise<T> {
   const turns = createTurns();
-  return (id, attempt) => inTurn(turns, id, () => untilKept(noun, attempt));
+  return async (id, attempt) => {
+    const kept = turns.taken(id) ? "stale" : await attempt();
+    return kept === "stale" ? inTurn(turns, id, () => untilKept(noun, attempt)) : kept;
+  };
 }

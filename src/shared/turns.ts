@@ -15,9 +15,13 @@ export async function inTurn<T>(turns: Turns, name: string, work: () => Promise<
   }
 }
 
-export function createTurns(): Turns {
+export function createTurns(): Turns & {
+  /** Whether it is somebody's turn. */
+  taken(name: string): boolean;
+} {
   const last = new Map<string, Promise<void>>();
   return {
+    taken: (name) => last.has(name),
     async take(name) {
       const before = last.get(name);
       const { promise, resolve } = Promise.withResolvers<void>();

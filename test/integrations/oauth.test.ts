@@ -14,7 +14,7 @@ import { openMasterKey } from "#daemon/secrets/master-key.ts";
 import { createSealer } from "#daemon/secrets/sealer.ts";
 import { createPresence, type Presence } from "#daemon/storage/presence.ts";
 import { systemClock } from "#shared/clock.ts";
-import { createTurns } from "#shared/turns.ts";
+import { createTurns, type Turns } from "#shared/turns.ts";
 import { listen } from "#test/listen.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
@@ -217,7 +217,7 @@ test("a refusal at the provider reaches the caller's callback; a sandbox caller 
 });
 
 // Authorizations over a daemon's storage, without the daemon's own use of them.
-function over({ app, home, root }: TestDaemon, address: string, id: string, turns = createTurns()) {
+function over({ app, home, root }: TestDaemon, address: string, id: string, turns: Turns = createTurns()) {
   const { storage } = app;
   const seal = (purpose: string) => createSealer(openMasterKey(home), purpose);
   const secrets = connectionSecrets(seal("connections"), () => undefined);
