@@ -112,6 +112,15 @@ test("equal is what JSON Schema calls so, whatever a value's members are called"
   expect(problemsIn({ enum: [{ a: [1, { b: 0 }], c: 2 }] }, { c: 2, a: [1, { b: -0 }] })).toEqual([]);
 });
 
+test("where no value with members is allowed, one is refused without a look at them, but for its size", () => {
+  for (const schema of [{ enum: ["a", null] }, { const: "a" }]) {
+    let looks = 0;
+    const value = new Proxy({}, { ownKeys: () => [looks++].slice(1) as never });
+    expect(problemsIn(schema, value)).toHaveLength(1);
+    expect(looks).toBe(1);
+  }
+});
+
 /** Each from https://github.com/json-schema-org/JSON-Schema-Test-Suite, where Ajv answers otherwise. */
 test.each([
   [

@@ -3,9 +3,11 @@
 import type { FuncKeywordDefinition } from "ajv/dist/2020.js";
 import { canonicalJson } from "../canonical-json.ts";
 
+const hasParts = (value: unknown): boolean => typeof value === "object" && value !== null;
+
 /** The same for equal values alone: objects whatever the order of their members; the text of no other value begins with a bracket. */
 function keyOf(value: unknown): unknown {
-  if (typeof value === "object" && value !== null) return canonicalJson(value);
+  if (hasParts(value)) return canonicalJson(value);
   return typeof value === "string" ? `"${value}` : value;
 }
 
@@ -13,8 +15,10 @@ type Validate = NonNullable<ReturnType<NonNullable<FuncKeywordDefinition["compil
 
 function oneOf(keyword: string, values: readonly unknown[], message: string, params: object): Validate {
   const allowed = new Set(values.map(keyOf));
+  // What cannot be one of them is not written out: it may be megabytes.
+  const plain = !values.some(hasParts);
   const validate: Validate = (value: unknown): boolean => {
-    if (allowed.has(keyOf(value))) return true;
+    if (!(plain && hasParts(value)) && allowed.has(keyOf(value))) return true;
     validate.errors = [{ keyword, message, params }];
     return false;
   };
