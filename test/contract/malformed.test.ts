@@ -306,9 +306,9 @@ test("every problem is reported, not only the first, in the order of the file", 
   expect(problems.find(({ code }) => code === "bad_form")?.value).toBe("A B");
 });
 
-test("a recursive schema with an end, a pattern with loops side by side and an anchor are fine", () => {
+test("a recursive schema with an end, a pattern with loops side by side and anchors are fine", () => {
   const { problems } = readContract(
-    `${head}input_schema:\n  type: object\n  properties:\n    slug: { type: string, pattern: "^[a-z0-9]+(-[a-z0-9]+)*$" }\n    kids: { type: array, items: { $ref: "#" } }\n    one: { $ref: "#node" }\n  $defs: { node: { $anchor: node, type: string } }\noutput_schema: true\n`,
+    `${head}input_schema:\n  type: object\n  $dynamicAnchor: tree\n  properties:\n    parts: { items: { $dynamicRef: "#tree" } }\n    slug: { type: string, pattern: "^[a-z0-9]+(-[a-z0-9]+)*$" }\n    kids: { type: array, items: { $ref: "#" } }\n    one: { $ref: "#node" }\n  $defs: { node: { $anchor: node, type: string } }\noutput_schema: true\n`,
     "c.yaml",
   );
   expect(problems).toEqual([]);

@@ -171,6 +171,34 @@ test.each([
   expect(problemsIn(schema, bad)).toHaveLength(1);
 });
 
+test("a name leads to its schema, wherever that stands", () => {
+  const named = { properties: { parts: { items: { $dynamicRef: "#tree" } } }, required: ["name"] };
+  for (const word of ["$anchor", "$dynamicAnchor"])
+    for (const rest of [{}, { unevaluatedProperties: { type: "string" } }]) {
+      const tree = { [word]: "tree", ...named, ...rest };
+      expect(problemsIn(tree, { name: "a", parts: [{ name: "b" }] })).toEqual([]);
+      expect(problemsIn(tree, { name: "a", parts: [{}] })).toMatchObject([{ code: "required" }]);
+    }
+  const tuple = { prefixItems: [{ $anchor: "first", type: "string" }, { $ref: "#first" }] };
+  const odd = { $ref: "#odd", $defs: { "100% of /~": { $anchor: "odd", prefixItems: [true, { type: "string" }] } } };
+  for (const schema of [tuple, odd]) {
+    expect(problemsIn(schema, ["a", "b"])).toEqual([]);
+    expect(problemsIn(schema, ["a", 1])).toMatchObject([{ code: "type" }]);
+  }
+});
+
+test.each([
+  [{ enum: ["a"] }, 1],
+  [{ const: "a" }, 1],
+  [{ multipleOf: 2 }, 1],
+  [{ uniqueItems: true }, [1, 1]],
+])("a list of which no item fits %j is refused in one pass", (items, item) => {
+  const began = performance.now();
+  const problems = problemsIn({ items }, Array(40_000).fill(item));
+  expect(problems).toHaveLength(100);
+  expect(performance.now() - began).toBeLessThan(1_000);
+});
+
 test("what a form that does not fit describes is left over, and a list shorter than its tuple is looked at", () => {
   const tuple = { prefixItems: [{ type: "string" }], contains: { type: "integer" } };
   expect(problemsIn(tuple, [])).toMatchObject([{ code: "contains" }]);

@@ -1,5 +1,4 @@
 // Which bounds of one schema are tighter than another's: lengths, numbers, patterns, formats.
-
 import { canonicalJson } from "#contract/canonical-json.ts";
 import { isMultiple } from "#contract/json-schema/multiple-of.ts";
 import { type SchemaObject, type Side, types } from "./schema.ts";

@@ -1,9 +1,9 @@
 // `enum`, `const` and `uniqueItems` by what JSON Schema calls equal (2020-12 core, section 4.2.2), instead of Ajv's own: those ask a value's
 // members called `toString`, `valueOf` and `constructor` what it is, and compare every item of a list with every other.
-import type { FuncKeywordDefinition } from "ajv/dist/2020.js";
+import { _, type CodeKeywordDefinition, type KeywordCxt } from "ajv/dist/2020.js";
 import { canonicalJson } from "../canonical-json.ts";
 
-const hasParts = (value: unknown): boolean => typeof value === "object" && value !== null;
+type Code = CodeKeywordDefinition["code"];
 
 /** The same for equal values alone: objects whatever the order of their members; the text of no other value begins with a bracket. */
 function keyOf(value: unknown): unknown {
@@ -11,53 +11,40 @@ function keyOf(value: unknown): unknown {
   return typeof value === "string" ? `"${value}` : value;
 }
 
-type Validate = NonNullable<ReturnType<NonNullable<FuncKeywordDefinition["compile"]>>>;
-
-function oneOf(keyword: string, values: readonly unknown[], message: string, params: object): Validate {
-  const allowed = new Set(values.map(keyOf));
-  // What cannot be one of them is not written out: it may be megabytes.
-  const plain = !values.some(hasParts);
-  const validate: Validate = (value: unknown): boolean => {
-    if (!(plain && hasParts(value)) && allowed.has(keyOf(value))) return true;
-    validate.errors = [{ keyword, message, params }];
-    return false;
-  };
-  return validate;
+function hasParts(value: unknown): boolean {
+  return typeof value === "object" && value !== null;
 }
 
-export const enumeration: FuncKeywordDefinition = {
-  keyword: "enum",
-  schemaType: "array",
-  errors: true,
-  compile: (values: readonly unknown[]) =>
-    oneOf("enum", values, "must be equal to one of the allowed values", { allowedValues: values }),
-};
+function requireOneOf(values: readonly unknown[], context: KeywordCxt): void {
+  const allowed = new Set(values.map(keyOf));
+  // What cannot be one of them is not written out: it may be megabytes.
+  const parts = values.some(hasParts);
+  const isAllowed = (value: unknown): boolean => (parts || !hasParts(value)) && allowed.has(keyOf(value));
+  const check = context.gen.scopeValue("func", { ref: isAllowed });
+  context.pass(_`${check}(${context.data})`);
+}
 
-export const constant: FuncKeywordDefinition = {
-  keyword: "const",
-  errors: true,
-  compile: (value: unknown) => oneOf("const", [value], "must be equal to constant", { allowedValue: value }),
-};
+export const enumeration: Code = (context) => requireOneOf(context.schema as unknown[], context);
 
-const unique: Validate = (items: readonly unknown[]): boolean => {
+export const constant: Code = (context) => requireOneOf([context.schema], context);
+
+/** Where two items are equal; null: nowhere. */
+function twinsIn(items: readonly unknown[]): { readonly first: number; readonly second: number } | null {
   const seen = new Map<unknown, number>();
-  for (const [at, item] of items.entries()) {
+  for (const [second, item] of items.entries()) {
     const key = keyOf(item);
-    const before = seen.get(key);
-    if (before !== undefined) {
-      const message = `must NOT have duplicate items (items ## ${before} and ${at} are identical)`;
-      unique.errors = [{ keyword: "uniqueItems", message, params: { i: before, j: at } }];
-      return false;
-    }
-    seen.set(key, at);
+    const first = seen.get(key);
+    if (first !== undefined) return { first, second };
+    seen.set(key, second);
   }
-  return true;
-};
+  return null;
+}
 
-export const uniqueItems: FuncKeywordDefinition = {
-  keyword: "uniqueItems",
-  type: "array",
-  schemaType: "boolean",
-  errors: true,
-  compile: (wanted: boolean) => (wanted ? unique : () => true),
+export const uniqueItems: Code = (context) => {
+  const { gen, data, schema } = context;
+  if (!schema) return;
+  const find = gen.scopeValue("func", { ref: twinsIn });
+  const twins = gen.const("twins", _`${find}(${data})`);
+  context.setParams({ i: _`${twins}.second`, j: _`${twins}.first` });
+  context.pass(_`${twins} === null`);
 };

@@ -1,5 +1,5 @@
 // `multipleOf` by the decimals that both numbers are written with: 0.07 is a multiple of 0.01, though their quotient in binary is not whole.
-import type { FuncKeywordDefinition } from "ajv/dist/2020.js";
+import { _, type CodeKeywordDefinition } from "ajv/dist/2020.js";
 
 export function isMultiple(value: number, of: number): boolean {
   if (!Number.isFinite(value)) return false;
@@ -16,17 +16,8 @@ function decimal(number: number): { digits: bigint; exponent: number } {
   return { digits: BigInt(whole + fraction), exponent: Number(exponent) - fraction.length };
 }
 
-const validate: NonNullable<FuncKeywordDefinition["validate"]> = (of: number, value: number): boolean => {
-  if (isMultiple(value, of)) return true;
-  validate.errors = [{ keyword: "multipleOf", message: `must be multiple of ${of}`, params: { multipleOf: of } }];
-  return false;
-};
-
 /** Instead of Ajv's own. */
-export const multipleOf: FuncKeywordDefinition = {
-  keyword: "multipleOf",
-  type: "number",
-  schemaType: "number",
-  errors: true,
-  validate,
+export const multipleOf: CodeKeywordDefinition["code"] = (context) => {
+  const check = context.gen.scopeValue("func", { ref: isMultiple });
+  context.pass(_`${check}(${context.data}, ${context.schemaCode})`);
 };

@@ -1,6 +1,6 @@
 // References of a contract's schema: they stay inside of it, lead somewhere, and come to an end.
 import { brief } from "../check.ts";
-import { pointerParts } from "../json-pointer.ts";
+import { pointerParts, valueAt } from "../json-pointer.ts";
 import { nearest } from "../suggest.ts";
 import { type Add, children, type Schema, walk } from "./walk.ts";
 
@@ -39,19 +39,29 @@ export function resolve(ref: string, root: Schema): unknown {
   } catch {
     return undefined;
   }
-  if (fragment === "" || fragment.startsWith("/")) {
-    let node: unknown = root;
-    for (const part of pointerParts(fragment)) {
-      if (typeof node !== "object" || node === null || !Object.hasOwn(node, part)) return undefined;
-      node = (node as Schema)[part];
-    }
-    return typeof node === "boolean" || (typeof node === "object" && node !== null) ? node : undefined;
-  }
-  let found: unknown;
-  walk(root, "", (node) => {
-    if (node["$anchor"] === fragment || node["$dynamicAnchor"] === fragment) found ??= node;
+  const pointer = fragment === "" || fragment.startsWith("/") ? fragment : anchorsOf(root).get(fragment);
+  const found = pointer === undefined ? undefined : valueAt(root, pointerParts(pointer));
+  return typeof found === "boolean" || (typeof found === "object" && found !== null) ? found : undefined;
+}
+
+const known = new WeakMap<Schema, ReadonlyMap<string, string>>();
+
+/** The schemas that have a name of their own, by name, as JSON pointers. */
+export function anchorsOf(root: Schema): ReadonlyMap<string, string> {
+  const before = known.get(root);
+  if (before) return before;
+  const anchors = new Map<string, string>();
+  walk(root, "", (node, at) => {
+    for (const name of [node["$anchor"], node["$dynamicAnchor"]])
+      if (typeof name === "string" && !anchors.has(name)) anchors.set(name, at);
   });
-  return found;
+  known.set(root, anchors);
+  return anchors;
+}
+
+/** A JSON pointer as a reference that Ajv reads. */
+export function toFragment(pointer: string): string {
+  return `#${pointer.split("/").map(encodeURIComponent).join("/")}`;
 }
 
 /** A recursive schema is fine as long as every turn goes into a property or an item; one that refers to itself in place has no end. */

@@ -3,6 +3,7 @@
 import type { Ajv2020, ErrorObject, FuncKeywordDefinition, ValidateFunction } from "ajv/dist/2020.js";
 import { toPointer } from "../json-pointer.ts";
 import { conditionsOf, openEvaluation, type Part } from "./evaluated.ts";
+import { toFragment } from "./references.ts";
 import type { Schema } from "./walk.ts";
 
 const WORDS = ["unevaluatedProperties", "unevaluatedItems"] as const;
@@ -63,19 +64,18 @@ export function compileWithUnevaluated(ajv: Ajv2020, root: Schema): ValidateFunc
   for (const parent of parents)
     for (const part of [...WORDS.map((word) => parent[word]), ...[...evaluation.reach(parent)].flatMap(conditionsOf)])
       if (typeof part === "object" && !checks.has(part))
-        checks.set(part, ajv.compile({ $ref: `${ROOT}#${places.get(part)}` }));
+        checks.set(part, ajv.compile({ $ref: ROOT + toFragment(places.get(part) as string) }));
   return whole;
 }
 
 /** A schema's name in its Ajv. */
 const ROOT = "magic:contract";
 
-/** Where each part of the schema is, as the fragment of a reference. */
+/** Where each part of the schema is, as a JSON pointer. */
 function note(part: unknown, at: string, places: Map<unknown, string>): void {
   if (typeof part !== "object" || part === null) return;
   places.set(part, at);
-  for (const [key, one] of Object.entries(part))
-    note(one, at + encodeURIComponent(toPointer([key])).replace("%2F", "/"), places);
+  for (const [key, one] of Object.entries(part)) note(one, at + toPointer([key]), places);
 }
 
 /** `errors`: why what is left does not fit either; null where it does, empty where nothing would. */
