@@ -295,6 +295,29 @@ describe.each(ecosystems)("%s", (kind) => {
   });
 });
 
+test("a stream may take longer than the time limit, which counts each silence by itself", async () => {
+  const [limit, gap] = [2_000, 1_100];
+  const { events } = good.openai;
+  let last = 0;
+  const play = async (socket: Socket, it: GoodAnswer) => {
+    begin(socket, it, []);
+    for (const event of events.slice(0, 3)) {
+      socket.write(piece(event));
+      last = performance.now();
+      await new Promise((resolve) => setTimeout(resolve, gap));
+    }
+  };
+  answer = (socket) => void play(socket, good.openai);
+  const outcome = await ask("openai", { name: "", play }, optionsOf({ timeoutMs: limit }));
+  if (outcome.kind !== "stream") throw new Error(JSON.stringify(outcome));
+  const { events: told, end } = await collect(outcome);
+  const silent = performance.now() - last;
+  expect(told.length).toBe(4);
+  expect(end).toMatchObject({ result: "failed", failure: { kind: "timeout" } });
+  expect(silent).toBeGreaterThan(limit - 5);
+  expect(silent).toBeLessThan(within(limit + 500));
+});
+
 // As an empty answer that looks well an agent would take it for the end of its work.
 test.each([
   ["google", "MALFORMED_FUNCTION_CALL"],

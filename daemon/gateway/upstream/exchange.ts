@@ -69,17 +69,22 @@ class Running implements Exchange, Dispatcher.DispatchHandler {
   #paused = false;
   #received = 0;
   #linger: NodeJS.Timeout | null = null;
-  #timer: NodeJS.Timeout | null;
+  #timer: NodeJS.Timeout | null = null;
+  /** Since when the provider is silent, by the monotonic clock: a timer that began anew at each piece would cost several times as much. */
+  #silentSince = 0;
   readonly #aborted = () => this.#settle(failure("aborted", "The client left."));
 
   constructor(reader: ExchangeReader, options: ExchangeOptions) {
     this.#reader = reader;
     this.#options = options;
-    this.#timer = setTimeout(Running.late, Math.max(1, options.timeoutMs - (options.spentMs ?? 0)), this);
+    this.#wait(options.spentMs ?? 0);
   }
 
   static late(running: Running): void {
-    running.#settle(failure("timeout", `The provider was silent for ${running.#options.timeoutMs} ms.`));
+    const silent = performance.now() - running.#silentSince;
+    const { timeoutMs } = running.#options;
+    if (silent < timeoutMs) running.#wait(silent);
+    else running.#settle(failure("timeout", `The provider was silent for ${timeoutMs} ms.`));
   }
 
   start(dispatcher: Dispatcher, { origin, path, method, headers, body }: UpstreamRequest): void {
@@ -104,8 +109,7 @@ class Running implements Exchange, Dispatcher.DispatchHandler {
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (this.#over || status < 200) return;
-    if (this.#options.spentMs) this.#restart();
-    else this.#timer?.refresh();
+    this.#silentSince = performance.now();
     const encoding = headers["content-encoding"];
     if (encoding !== undefined)
       this.#decoder = bodyDecoder(
@@ -124,7 +128,7 @@ class Running implements Exchange, Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#over) return;
-    if (!this.#paused) this.#timer?.refresh();
+    this.#silentSince = performance.now();
     if (this.#decoder) this.#decoder.write(chunk);
     else this.#take(chunk);
   }
@@ -150,7 +154,7 @@ class Running implements Exchange, Dispatcher.DispatchHandler {
   resume(): void {
     if (this.#over || !this.#paused) return;
     this.#paused = false;
-    this.#restart();
+    this.#wait(0);
     this.#controller?.resume();
   }
 
@@ -191,9 +195,10 @@ class Running implements Exchange, Dispatcher.DispatchHandler {
     }
   }
 
-  #restart(): void {
-    if (this.#timer) clearTimeout(this.#timer);
-    this.#timer = setTimeout(Running.late, this.#options.timeoutMs, this);
+  /** For the rest of the time, of which the silence has taken so many milliseconds. */
+  #wait(silentMs: number): void {
+    this.#silentSince = performance.now() - silentMs;
+    this.#timer = setTimeout(Running.late, Math.max(1, Math.ceil(this.#options.timeoutMs - silentMs)), this);
   }
 
   #stop(): void {

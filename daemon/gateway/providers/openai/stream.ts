@@ -109,12 +109,12 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
     if (!bytes) return;
     // A character for each byte, so that places in the text are places in the bytes.
     const text = bytes.toString("latin1");
-    const plain = isAscii(bytes);
+    let plain: boolean | undefined;
     // Events that go as they are leave in one piece: [run, from) has been read and not yet written.
     let run = 0;
     let from = 0;
     try {
-      while (!finished) {
+      while (!finished && from < text.length) {
         const alike = likeness ? likeness.endOf(text, from) : -1;
         if (likeness && alike >= 0) {
           told.letters += likeness.letters;
@@ -124,6 +124,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
         const at = text.indexOf("\n\n", from);
         if (at < 0) break;
         const end = at + 2;
+        plain ??= isAscii(bytes);
         const instead = event(plain ? text.slice(from, end) : bytes.toString("utf8", from, end));
         // Made of the bytes: a part of the text would keep all of it as long as the stream lasts.
         if (usual) likeness = Likeness.of(bytes.toString("latin1", from, end));
