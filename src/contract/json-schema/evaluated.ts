@@ -1,6 +1,7 @@
 // Which members and items of a value a schema has described, itself or by what applies to the same value beside it: what is left is
 // unevaluated (2020-12 core, section 11).
 import { inPlace, resolve } from "./references.ts";
+import { remembered } from "./remembered.ts";
 import { children, type Schema } from "./walk.ts";
 
 export type Part = Schema | boolean;
@@ -73,13 +74,4 @@ export function openEvaluation(root: Schema, fits: (condition: Part, value: unkn
 
 function listOf(parts: unknown): readonly Part[] {
   return Array.isArray(parts) ? parts : [];
-}
-
-function remembered<T>(find: (name: string) => T): (name: string) => T {
-  const found = new Map<string, T>();
-  return (name) => {
-    const known = found.has(name) ? (found.get(name) as T) : find(name);
-    found.set(name, known);
-    return known;
-  };
 }

@@ -5,10 +5,9 @@ import { formatNames } from "./compilers.ts";
 import { keywords } from "./keywords.ts";
 import { checkPattern } from "./pattern.ts";
 import { checkReference } from "./references.ts";
+import { remembered } from "./remembered.ts";
 import type { Add, Schema } from "./walk.ts";
 
-/** Distinct words; more of them are somebody's attempt. */
-const MAX_REMEMBERED = 1_000;
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 
 const keywordMeant = remembered((key) => nearest(key, keywords));
@@ -17,18 +16,6 @@ const formatMeant = remembered((name) => {
   const letters = (text: string) => [...text.toLowerCase().replace(/[-_ ]/g, "")].sort().join("");
   return names.includes(name) ? undefined : names.find((known) => letters(known) === letters(name));
 });
-
-/** The same few words stand everywhere in a contract. */
-function remembered(find: (word: string) => string | undefined): typeof find {
-  const found = new Map<string, string | undefined>();
-  return (word) => {
-    if (!found.has(word)) {
-      if (found.size >= MAX_REMEMBERED) found.clear();
-      found.set(word, find(word));
-    }
-    return found.get(word);
-  };
-}
 
 /** `root`: the whole schema, which stands at `base`. */
 export function checkSubschema(node: Schema, at: string, root: Schema, base: string, add: Add): void {
