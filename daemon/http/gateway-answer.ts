@@ -9,13 +9,13 @@ import type { FrameSink } from "#daemon/gateway/providers/adapter.ts";
 import { abortSource } from "#shared/abort.ts";
 import type { RawBody } from "./raw-body.ts";
 
-/** Carries out one completion or embedding request and answers it. Throws what the gateway refuses. */
+/** Carries out one completion or embedding request and answers it, past Fastify. Throws what the gateway refuses. */
 export async function answerCall(
   gateway: Gateway,
   operation: Operation,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<FastifyReply> {
+): Promise<void> {
   const sent = request.body as RawBody | undefined;
   if (!sent) throw new MagicError("invalid_request", "The body is empty; send a JSON object.");
   const left = abortSource();
@@ -49,7 +49,6 @@ export async function answerCall(
     await answer.stream.pipe(openSink(raw));
     raw.end();
   } else endSoon(raw, answer.body);
-  return reply;
 }
 
 /** Calls that wait for the gateway. */

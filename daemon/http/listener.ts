@@ -42,7 +42,7 @@ export interface HttpOptions {
 }
 
 // An import of node:http reads every one of its exports, and one of them loads the whole of fetch: 40 ms of the start.
-const { createServer } = process.getBuiltinModule("node:http");
+const http = process.getBuiltinModule("node:http");
 
 /** Milliseconds: for all headers, for the whole request, and how often both are looked at. An answer may take any time. */
 const timeouts = { headersTimeout: 10_000, requestTimeout: 30_000, connectionsCheckingInterval: 2_000 };
@@ -122,17 +122,27 @@ export function idleCloser(server: Server, encrypted: boolean, open: Iterable<In
   };
 }
 
+// Every client has its own order of headers: in an ordinary object each order is a shape of its own, for which V8 compiles all that reads headers
+// anew. It keeps none for an object without a prototype. What is set here Node fills.
+class Received extends http.IncomingMessage {
+  constructor(socket: Socket) {
+    super(socket);
+    this.headers = Object.create(null);
+  }
+}
+
 function newServer(handler: RequestListener, tls: HttpOptions["tls"]): Server {
   const settings = {
     ...timeouts,
     keepAliveTimeout: KEEP_ALIVE_MS,
     // The guard refuses a missing Host, with an answer that says so.
     requireHostHeader: false,
+    IncomingMessage: Received,
     // Only WebSocket upgrades leave HTTP; a client that offers h2c is answered over HTTP/1.1.
     shouldUpgradeCallback: (request: IncomingMessage) => request.headers.upgrade?.toLowerCase() === "websocket",
   };
   // Node answers what else a client expects with a bare 417, past every hook; it may as well be ignored (RFC 9110, section 10.1.1).
-  if (!tls) return createServer(settings, handler).on("checkExpectation", handler);
+  if (!tls) return http.createServer(settings, handler).on("checkExpectation", handler);
   const { createServer: createTlsServer } = process.getBuiltinModule("node:https");
   return createTlsServer(
     { ...settings, ...tls, minVersion: "TLSv1.3", handshakeTimeout: timeouts.headersTimeout },
