@@ -1,12 +1,13 @@
 // What a daemon refused, as the error that a command ends with: its code, its problems, its request id.
 import { type ErrorCode, errors, type FieldProblem, MagicError } from "#contract/errors.ts";
+import { fields, list } from "#contract/json-object.ts";
 import { headers as names } from "#contract/protocol.ts";
 import type { Head } from "./exchange.ts";
 
 /** The MagicError that an answer of problem+json, of OpenAI's or of RFC 6749's form stands for. */
 export function refusal(answer: Pick<Head, "status" | "headers">, text: string): MagicError {
-  const body = asRecord(tryParse(text));
-  const openai = asRecord(body["error"]);
+  const body = fields(tryParse(text));
+  const openai = fields(body["error"]);
   const named = body["code"] ?? openai["code"] ?? body["error"];
   const detail =
     body["detail"] ?? openai["message"] ?? body["error_description"] ?? `The daemon answered ${answer.status}.`;
@@ -16,7 +17,7 @@ export function refusal(answer: Pick<Head, "status" | "headers">, text: string):
   // The catalogue speaks to those who send requests themselves.
   const advice = found === "invalid_key" ? { next: "Set MAGIC_API_KEY to a key, token or JWT of that daemon." } : {};
   return new MagicError(found, String(detail), {
-    problems: Array.isArray(problems) ? (problems as FieldProblem[]) : [],
+    problems: list<FieldProblem>(problems),
     ...(retryAfter > 0 && { retryAfterS: retryAfter }),
     extra: {
       ...(typeof body["error"] === "undefined" && extra),
@@ -59,8 +60,4 @@ export function tryParse(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function asRecord(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 }

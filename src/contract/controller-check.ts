@@ -3,7 +3,7 @@ import type { ValidateFunction } from "ajv/dist/2020.js";
 import { checkAgainst, compileCheck } from "./check.ts";
 import { type Capability, ControllerContract } from "./controller.ts";
 import { urlHost } from "./grants.ts";
-import { fields, isObject } from "./json-object.ts";
+import { fields, isObject, list } from "./json-object.ts";
 import { checkEmbedded } from "./json-schema/embedded.ts";
 import { type Problem, sortProblems } from "./problem.ts";
 import { readSource, type Source } from "./source.ts";
@@ -45,8 +45,7 @@ export function readContract(content: string | Uint8Array, file: string): Contra
 /** What has a host's letters and is none: `256.1.1.1`, `[::1`. */
 function noHosts(source: Source, value: Record<string, unknown>, found: readonly Problem[]): Problem[] {
   const { http } = (value["scopes"] ?? {}) as { http?: unknown };
-  const grants = Array.isArray(http) ? (http as ({ host?: unknown } | null)[]) : [];
-  return grants.flatMap((grant, at) => {
+  return list<{ host?: unknown } | null>(http).flatMap((grant, at) => {
     const host = grant?.host;
     const pointer = `/scopes/http/${at}/host`;
     if (typeof host !== "string" || urlHost(host) !== undefined) return [];
@@ -59,7 +58,7 @@ function noHosts(source: Source, value: Record<string, unknown>, found: readonly
 
 function pairing(source: Source, value: Record<string, unknown>): Problem[] {
   const problems: Problem[] = [];
-  const declared = Array.isArray(value["capabilities"]) ? value["capabilities"] : [];
+  const declared = list(value["capabilities"]);
   const scopes = fields(value["scopes"]);
   for (const [at, capability] of declared.entries()) {
     const rule = scopeOf[capability as Capability];

@@ -1,4 +1,4 @@
-// JSON objects that nobody has checked yet.
+// JSON that nobody has checked yet.
 
 /** An object, as against null, arrays and everything else. */
 export function isObject(value: unknown): value is Record<string, unknown> {
@@ -8,6 +8,16 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 /** The object, or an empty one: for members that may be absent. */
 export function fields(value: unknown): Record<string, unknown> {
   return isObject(value) ? value : {};
+}
+
+/** The list, or an empty one; of what, is the caller's word. */
+export function list<Item = unknown>(value: unknown): readonly Item[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** The string, or an empty one. */
+export function string(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }
 
 /** Sets a member; a name such as `__proto__` is one like any other. */

@@ -1,6 +1,8 @@
 // TypeScript types of a contract's schemas: `Input` and `Output`, for the handler's author. They err on the wide side: whatever
 // a type cannot say is left to the check at run time.
+
 import type { ControllerContract } from "./controller.ts";
+import { list } from "./json-object.ts";
 
 export const TYPES_FILE = "contract.types.ts";
 const HEADER =
@@ -109,7 +111,7 @@ function arrayText(node: Schema, inside: Scope, depth: number): string {
 
 function objectText(node: Schema, inside: Scope, depth: number): string {
   const properties = Object.entries((node["properties"] ?? {}) as Schema);
-  const required = new Set(Array.isArray(node["required"]) ? node["required"] : []);
+  const required = new Set(list(node["required"]));
   // What a pattern describes is none of the additional ones.
   const more = node["patternProperties"] === undefined ? node["additionalProperties"] : true;
   if (properties.length === 0) {

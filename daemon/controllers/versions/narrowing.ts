@@ -1,12 +1,14 @@
 // Where one JSON Schema (2020-12) refuses what another accepts. Errs on the side of naming a break: what it cannot compare counts as one
 // when it changed.
+
 import { canonicalJson } from "#contract/canonical-json.ts";
+import { list } from "#contract/json-object.ts";
 import { schemaErrors } from "#contract/json-schema/value-errors.ts";
 import { boundBreaks } from "./bounds.ts";
 import { asksForUnevaluated, EVALUATING, evaluatesAsMuch, isOpenEnded, othersOf } from "./evaluated.ts";
 import { overlaps } from "./overlap.ts";
 import { both, flat, refers, resolve, sumOf } from "./resolve.ts";
-import { listOf, meaningOf, type Schema, type SchemaObject, type Side, types, valuesOf } from "./schema.ts";
+import { meaningOf, type Schema, type SchemaObject, type Side, types, valuesOf } from "./schema.ts";
 
 export interface Break {
   /** JSON pointer into the new contract. */
@@ -84,7 +86,7 @@ function formBreaks(a: SchemaObject, b: SchemaObject, pointer: string, context: 
   const word = ["anyOf", "oneOf"].find((one) => Array.isArray(a[one]));
   if (word === undefined) return null;
   const { [word]: forms, ...rest } = a;
-  return listOf(forms).flatMap((form) => {
+  return list<Schema>(forms).flatMap((form) => {
     const whole = both(rest, resolve(form, context.roots.from));
     return whole ? compare(whole, b, pointer, context) : [{ pointer, detail: `${word} cannot be compared` }];
   });
@@ -94,7 +96,7 @@ function formBreaks(a: SchemaObject, b: SchemaObject, pointer: string, context: 
 function sumBreaks(a: SchemaObject, b: SchemaObject, pointer: string, context: Comparison): Break[] | null {
   if (!Array.isArray(a["allOf"])) return null;
   const { allOf, ...rest } = a;
-  const whole = sumOf([rest, ...listOf(allOf).map((part) => resolve(part, context.roots.from))]);
+  const whole = sumOf([rest, ...list<Schema>(allOf).map((part) => resolve(part, context.roots.from))]);
   return whole ? compare(whole, b, pointer, context) : null;
 }
 
@@ -116,9 +118,9 @@ function composed(a: SchemaObject, b: SchemaObject, pointer: string, context: Co
   for (const [word, beside] of Object.entries(EVALUATING))
     if (isOpenEnded(b, word) && beside.some((one) => !evaluatesAsMuch(one, a[one], b[one])))
       found.push({ pointer, detail: `${word}: what stands beside it changed` });
-  for (const part of listOf(b["allOf"])) found.push(...compare(a, part, pointer, context));
+  for (const part of list<Schema>(b["allOf"])) found.push(...compare(a, part, pointer, context));
   for (const word of ["anyOf", "oneOf"]) {
-    const forms = listOf(b[word]);
+    const forms = list<Schema>(b[word]);
     if (forms.length === 0) continue;
     const fits = byType(a).every((one) => forms.some((form) => compare(one, form, pointer, context).length === 0));
     if (!fits) found.push({ pointer, detail: `${word}: no form accepts all that was accepted` });
@@ -174,8 +176,8 @@ function objectBreaks(a: SchemaObject, b: SchemaObject, pointer: string, context
 }
 
 function requiredBreaks(a: SchemaObject, b: SchemaObject, pointer: string, context: Comparison): Break[] {
-  const before = new Set(listOf(a["required"]).map(String));
-  const added = listOf(b["required"]).filter((key) => !before.has(String(key)));
+  const before = new Set(list(a["required"]).map(String));
+  const added = list(b["required"]).filter((key) => !before.has(String(key)));
   const now = context.side === "input" ? "is required now" : "is no longer always there";
   return added.map((key) => ({ pointer: `${pointer}/required`, detail: `${key} ${now}` }));
 }
@@ -241,7 +243,7 @@ function memberOf(pointer: string, key: string): string {
 
 function arrayBreaks(a: SchemaObject, b: SchemaObject, pointer: string, context: Comparison): Break[] {
   if (!types(a).includes("array")) return [];
-  const [before, after] = [listOf(a["prefixItems"]), listOf(b["prefixItems"])];
+  const [before, after] = [list<Schema>(a["prefixItems"]), list<Schema>(b["prefixItems"])];
   const rest = { before: othersOf(a, "items"), after: othersOf(b, "items") };
   const found = Array.from({ length: Math.max(before.length, after.length) }, (_, at) =>
     compare(before[at] ?? rest.before, after[at] ?? rest.after, `${pointer}/prefixItems/${at}`, context),

@@ -1,7 +1,9 @@
 // Whether one value could fit two forms of a `oneOf`.
+
 import { canonicalJson } from "#contract/canonical-json.ts";
+import { list } from "#contract/json-object.ts";
 import { resolve } from "./resolve.ts";
-import { listOf, type Schema, type SchemaObject, types, valuesOf } from "./schema.ts";
+import { type Schema, type SchemaObject, types, valuesOf } from "./schema.ts";
 
 /** Whether two forms could accept the same value, as far as types and constant members tell. */
 export function overlaps(forms: readonly Schema[], root: Schema): boolean {
@@ -22,10 +24,10 @@ function disjoint(one: Schema, other: Schema): boolean {
   if (shared.some((type) => type !== "object")) return false;
   const properties = (schema: SchemaObject): Record<string, Schema> =>
     (schema["properties"] ?? {}) as Record<string, Schema>;
-  return listOf(one["required"]).some((key) => {
+  return list(one["required"]).some((key) => {
     const mine = properties(one)[String(key)];
     const its = properties(other)[String(key)];
-    if (!listOf(other["required"]).includes(key) || typeof mine !== "object" || typeof its !== "object") return false;
+    if (!list(other["required"]).includes(key) || typeof mine !== "object" || typeof its !== "object") return false;
     return valuesOf(mine) !== null && valuesOf(its) !== null && disjoint(mine, its);
   });
 }

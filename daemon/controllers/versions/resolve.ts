@@ -1,7 +1,9 @@
 // What a schema comes to that refers to others or stands in several parts.
+
 import { canonicalJson } from "#contract/canonical-json.ts";
+import { list } from "#contract/json-object.ts";
 import { pointerParts, valueAt } from "#contract/json-pointer.ts";
-import { listOf, type Schema, type SchemaObject } from "./schema.ts";
+import type { Schema, SchemaObject } from "./schema.ts";
 
 /**
  * Follows local references; words beside one hold too (2020-12, section 8.2.3). Taken together they may accept more than both do: what one
@@ -74,7 +76,7 @@ export function both(one: Schema, other: Schema): Schema | null {
 /** The parts of `allOf` and what stands beside it, as one; null where that might not be the same. */
 export function flat(schema: SchemaObject, root: Schema): Schema | null {
   const { allOf, ...rest } = schema;
-  const parts = [rest, ...listOf(allOf).map((part) => resolve(part, root, "exactly"))];
+  const parts = [rest, ...list<Schema>(allOf).map((part) => resolve(part, root, "exactly"))];
   return parts.some(hasOthers) ? null : sumOf(parts);
 }
 

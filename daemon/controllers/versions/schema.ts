@@ -40,7 +40,3 @@ export function meaningOf(schema: unknown): Schema {
   }
   return meaning;
 }
-
-export function listOf(value: unknown): Schema[] {
-  return Array.isArray(value) ? (value as Schema[]) : [];
-}

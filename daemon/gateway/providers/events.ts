@@ -59,11 +59,3 @@ export function jsonEvent(data: string): Event {
   }
   return event as Event;
 }
-
-export function string(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-export function list(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}

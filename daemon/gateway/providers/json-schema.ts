@@ -1,5 +1,5 @@
 // JSON schemas as callers write them, whatever draft they learnt from: what every translated wire does with them.
-import { isObject, setField } from "#contract/json-object.ts";
+import { isObject, list, setField } from "#contract/json-object.ts";
 import { pointerParts, valueAt } from "#contract/json-pointer.ts";
 import { lists, maps, single } from "#contract/json-schema/keywords.ts";
 
@@ -74,7 +74,7 @@ export function modernSchema(schema: Schema): Schema {
     if (schema[exclusive] === true) changes.push([exclusive, schema[limit]], [limit, undefined]);
   }
   const marked = isObject(schema["properties"]) ? membersMarked(schema["properties"]) : [];
-  if (marked.length > 0) changes.push(["required", keyword("required", [...listOf(schema["required"]), ...marked])]);
+  if (marked.length > 0) changes.push(["required", keyword("required", [...list(schema["required"]), ...marked])]);
   if (changes.length === 0) return schema;
   const made = new Map([...Object.entries(schema), ...changes]);
   return Object.fromEntries([...made].filter(([, value]) => value !== undefined));
@@ -95,10 +95,6 @@ function membersMarked(properties: Readonly<Record<string, unknown>>): readonly 
   return marked;
 }
 
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
 // The value itself where it is one of today; undefined where it says nothing.
 function keyword(key: string, value: unknown): unknown {
   if (value === null) return key === "const" || key === "default" ? value : undefined;
@@ -111,7 +107,7 @@ function keyword(key: string, value: unknown): unknown {
       return isObject(value) || typeof value === "boolean" ? nested(value) : undefined;
     case "required": {
       if (isShortList(value)) return value;
-      const names = [...new Set(listOf(value).filter((name) => typeof name === "string"))];
+      const names = [...new Set(list(value).filter((name) => typeof name === "string"))];
       return Array.isArray(value) ? same(value, names) : undefined;
     }
     case "type": {

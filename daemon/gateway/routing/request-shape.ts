@@ -1,5 +1,6 @@
 // What routing, limits and budgets need to know of a request: its size, the answer it allows, who asks.
 import type { Principal } from "#contract/identity.ts";
+import { list } from "#contract/json-object.ts";
 import type { GatewayCall } from "#daemon/gateway/call.ts";
 import {
   estimateChatTokens,
@@ -55,11 +56,13 @@ export function shapeOf(call: Pick<GatewayCall, "operation" | "body" | "principa
 
 function hasAudio({ modalities, messages }: Readonly<Record<string, unknown>>): boolean {
   if (Array.isArray(modalities) && modalities.includes("audio")) return true;
-  return list(messages).some((message) => list(message?.["content"]).some((part) => part?.["type"] === "input_audio"));
+  return list<Part>(messages).some((message) =>
+    list<Part>(message?.["content"]).some((part) => part?.["type"] === "input_audio"),
+  );
 }
 
 function cachesForAnHour({ messages, tools }: Readonly<Record<string, unknown>>): boolean {
-  return list(messages).some(marksAnHour) || list(tools).some(marksAnHour);
+  return list<Part>(messages).some(marksAnHour) || list<Part>(tools).some(marksAnHour);
 }
 
 function marksAnHour(one: Part): boolean {
@@ -71,10 +74,6 @@ function hasHour(one: unknown): boolean {
 }
 
 type Part = Readonly<Record<string, unknown>> | null | undefined;
-
-function list(value: unknown): readonly Part[] {
-  return Array.isArray(value) ? value : [];
-}
 
 /** The longest answer, in tokens of all choices together, that a target may give to this request. */
 export function longestAnswer(shape: RequestShape, target: Target): number {

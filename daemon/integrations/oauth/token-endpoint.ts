@@ -1,5 +1,6 @@
 // The token and revocation endpoints: RFC 6749 sections 4.1.3 and 6, RFC 7636, RFC 7009. Everything goes through the egress guard.
 import { MagicError } from "#contract/errors.ts";
+import { isObject } from "#contract/json-object.ts";
 import type { Egress } from "#daemon/egress/egress.ts";
 import type { OAuthProvider } from "./provider.ts";
 
@@ -93,7 +94,7 @@ function readObject(body: Buffer, type: string | undefined): Record<string, unkn
     return Object.fromEntries(new URLSearchParams(body.toString("utf8")));
   try {
     const value: unknown = JSON.parse(body.toString("utf8"));
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+    return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }

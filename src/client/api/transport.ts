@@ -1,5 +1,7 @@
 // One call of the API: retried where that is safe, every POST under an Idempotency-Key so that it is.
+
 import { setTimeout as sleep } from "node:timers/promises";
+import { list } from "#contract/json-object.ts";
 import { backoff, jittered } from "#shared/backoff.ts";
 
 export interface ClientOptions {
@@ -38,7 +40,7 @@ export class MagicApiError extends Error {
     this.code = String(problem["code"] ?? "unknown");
     this.requestId = typeof problem["request_id"] === "string" ? problem["request_id"] : null;
     this.retryable = problem["retryable"] === true;
-    this.errors = Array.isArray(problem["errors"]) ? problem["errors"] : [];
+    this.errors = list(problem["errors"]);
   }
 }
 

@@ -1,4 +1,5 @@
 // Log lines as `magic dev` shows them: one line an invocation or model call, the handler's own words, and whatever else is said.
+import { list } from "#contract/json-object.ts";
 import type { LogEntry } from "#contract/wire/logs.ts";
 import { inLine, showField, showLogLine } from "#output/log-line.ts";
 import type { Paint } from "#output/paint.ts";
@@ -56,7 +57,7 @@ function said(line: LogEntry, fields: Record<string, unknown>, paint: Paint): st
 }
 
 function projectInvalid(line: LogEntry, paint: Paint): string {
-  const problems = Array.isArray(line["problems"]) ? line["problems"].map(String) : [];
+  const problems = list(line["problems"]).map(String);
   const head = `${clock(line.time, paint)} ${paint.red("✖")} ${paint.bold("magic.yaml")} is not valid: what was there before stays in force`;
   return [head, ...problems.map((problem) => `  ${paint.red("✖")} ${problem}`)].join("\n");
 }

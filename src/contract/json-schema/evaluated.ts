@@ -1,5 +1,6 @@
 // Which members and items of a value a schema has described, itself or by what applies to the same value beside it: what is left is
 // unevaluated (2020-12 core, section 11).
+import { list } from "../json-object.ts";
 import { inPlace, resolve } from "./references.ts";
 import { remembered } from "./remembered.ts";
 import { children, type Schema } from "./walk.ts";
@@ -18,7 +19,7 @@ export interface Evaluation {
 
 /** The schemas below whose fitting decides of what applies, or of what is evaluated. */
 export function conditionsOf(schema: Schema): unknown[] {
-  return [...listOf(schema["anyOf"]), ...listOf(schema["oneOf"]), schema["if"], schema["contains"]];
+  return [...list(schema["anyOf"]), ...list(schema["oneOf"]), schema["if"], schema["contains"]];
 }
 
 /** `fits` is asked of those alone. */
@@ -39,8 +40,8 @@ export function openEvaluation(root: Schema, fits: (condition: Part, value: unkn
   function* applied(part: Part, value: object): Generator<Schema> {
     if (typeof part === "boolean") return;
     yield part;
-    for (const one of [...referred(part), ...listOf(part["allOf"])]) yield* applied(one, value);
-    for (const form of [...listOf(part["anyOf"]), ...listOf(part["oneOf"])])
+    for (const one of [...referred(part), ...list<Part>(part["allOf"])]) yield* applied(one, value);
+    for (const form of [...list<Part>(part["anyOf"]), ...list<Part>(part["oneOf"])])
       if (fits(form, value)) yield* applied(form, value);
     const condition = part["if"] as Part | undefined;
     if (condition !== undefined && fits(condition, value)) {
@@ -59,7 +60,7 @@ export function openEvaluation(root: Schema, fits: (condition: Part, value: unkn
         return (
           by["items"] !== undefined ||
           (by !== own && by["unevaluatedItems"] !== undefined) ||
-          key < listOf(by["prefixItems"]).length ||
+          key < list(by["prefixItems"]).length ||
           (by["contains"] !== undefined && fits(by["contains"] as Part, item))
         );
       return (
@@ -70,8 +71,4 @@ export function openEvaluation(root: Schema, fits: (condition: Part, value: unkn
       );
     },
   };
-}
-
-function listOf(parts: unknown): readonly Part[] {
-  return Array.isArray(parts) ? parts : [];
 }

@@ -1,5 +1,5 @@
 // A small value that fits a JSON Schema: what the fake model answers when a schema is asked for.
-
+import { list } from "#contract/json-object.ts";
 import { pointerParts, valueAt } from "#contract/json-pointer.ts";
 
 /** Beyond it, what may be left out is: definitions that refer to each other twice a level would double the value with each. */
@@ -21,7 +21,7 @@ export function sampleOf(root: unknown): unknown {
     if (Array.isArray(node["enum"])) return node["enum"][0];
     if ("default" in node) return node["default"];
     for (const key of ["anyOf", "oneOf", "allOf"])
-      for (const option of listOf(node[key])) {
+      for (const option of list(node[key])) {
         const value = sample(option, open);
         if (value !== undefined) return value;
       }
@@ -38,7 +38,7 @@ export function sampleOf(root: unknown): unknown {
   }
 
   function objectOf(node: Record<string, unknown>, open: readonly string[]): unknown {
-    const required = listOf(node["required"]);
+    const required = list(node["required"]);
     const members = Object.entries((node["properties"] ?? {}) as Record<string, unknown>);
     const made = members.map(([key, part]) => [key, sample(part, open)] as const);
     return Object.fromEntries(
@@ -54,8 +54,4 @@ export function sampleOf(root: unknown): unknown {
   }
 
   return sample(root, ["#"]) ?? null;
-}
-
-function listOf(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
 }

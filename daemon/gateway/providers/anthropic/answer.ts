@@ -1,11 +1,10 @@
 // Anthropic's whole answer in OpenAI's form. Blocks of server-side tools (web search, code execution, MCP) are its own business: they
 // are not shown as tool calls for the client.
-import { fields } from "#contract/json-object.ts";
+import { fields, list, string } from "#contract/json-object.ts";
 import type { ReasoningDetail, ToolCall } from "#daemon/gateway/format/completion.ts";
 import { parseExact } from "#daemon/gateway/format/exact-json.ts";
 import { completionBody, estimatedUsage } from "../answer.ts";
 import { parseAnswer } from "../cost.ts";
-import { list, string } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";

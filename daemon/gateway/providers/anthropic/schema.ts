@@ -1,6 +1,7 @@
 // JSON schemas for Anthropic's structured outputs, which keep less than OpenAI's: objects must be closed, may not refer to themselves, and have
 // few optional members; limits of numbers, strings and lists are refused. What cannot be said natively goes by a forced tool; limits are
 // told to the model in the description, since a refusal would help nobody.
+import { list } from "#contract/json-object.ts";
 import { maps } from "#contract/json-schema/keywords.ts";
 import { pointed, type Schema } from "../json-schema.ts";
 
@@ -78,10 +79,10 @@ function closes(node: unknown, root: Schema, path: readonly unknown[], count: Co
   const named = typeof properties === "object" && properties !== null ? Object.keys(properties) : [];
   const extra = schema["additionalProperties"];
   if (extra !== undefined && extra !== false) return false;
-  if (isObject(schema) && named.length === 0 && extra !== false) return false;
+  if (describesObject(schema) && named.length === 0 && extra !== false) return false;
   if (Object.keys(schema).some((key) => unsaid.has(key))) return false;
   if (Array.isArray(schema["type"]) || schema["anyOf"] || schema["oneOf"]) count.unions++;
-  const required = new Set(Array.isArray(schema["required"]) ? schema["required"] : []);
+  const required = new Set(list(schema["required"]));
   count.optional += named.filter((name) => !required.has(name)).length;
   const reference = schema["$ref"];
   if (typeof reference === "string" && !closes(pointed(root, reference), root, [...path, node], count, depth + 1))
@@ -108,7 +109,7 @@ export function nativeSchema(node: unknown): unknown {
     else kept[key] = key === "const" || key === "enum" || key === "default" ? value : nativeSchema(value);
   }
   const said = inWords(kept, told);
-  return isObject(said) ? { ...said, additionalProperties: false } : said;
+  return describesObject(said) ? { ...said, additionalProperties: false } : said;
 }
 
 /** The schema of a tool's input, in which the service refuses these three at the top level: there they are told in words. */
@@ -129,7 +130,7 @@ export function inWords(schema: Schema, told: readonly string[]): Schema {
   return { ...schema, description: `${said}(${told.join(", ")})` };
 }
 
-function isObject(schema: Schema): boolean {
+function describesObject(schema: Schema): boolean {
   const type = schema["type"];
   return type === "object" || (Array.isArray(type) ? type.includes("object") : !type && Boolean(schema["properties"]));
 }

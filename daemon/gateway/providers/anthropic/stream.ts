@@ -1,10 +1,10 @@
 // Anthropic's event stream in OpenAI's chunks. Usage is cumulative: message_start has the prompt's, message_delta corrects it and has the
 // answer's. Only message_stop is an end.
-import { fields } from "#contract/json-object.ts";
+import { fields, list, string } from "#contract/json-object.ts";
 import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
 import { isCount } from "#daemon/gateway/format/usage.ts";
 import { type ChunkStream, chunkStream } from "../chunks.ts";
-import { type Event, jsonEvents, list, string } from "../events.ts";
+import { type Event, jsonEvents } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";

@@ -1,10 +1,9 @@
 // Anthropic's usage and stop reasons. `input_tokens` excludes what the cache read and wrote. `iterations` (compaction, server tools) hold
 // what the totals leave out: the executor's are summed; an advisor's are billed at another model's rate and stay out; a turn served by
 // a fallback has its totals right already.
-import { fields } from "#contract/json-object.ts";
+import { fields, list, string } from "#contract/json-object.ts";
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
 import { count, filledUp, type TokenUsage, withParts } from "#daemon/gateway/format/usage.ts";
-import { list, string } from "../events.ts";
 
 /** `guess` stands in for what was not counted. */
 export function anthropicUsage(value: unknown, guess: () => TokenUsage): TokenUsage {

@@ -1,11 +1,10 @@
 // Converse's whole answer in OpenAI's form.
-import { fields } from "#contract/json-object.ts";
+import { fields, list, string } from "#contract/json-object.ts";
 import type { ReasoningDetail, ToolCall } from "#daemon/gateway/format/completion.ts";
 import { parseExact } from "#daemon/gateway/format/exact-json.ts";
 import { completionBody, estimatedUsage } from "../answer.ts";
 import { ownInput } from "../anthropic/member-names.ts";
 import { parseAnswer } from "../cost.ts";
-import { list, string } from "../events.ts";
 import { failure, givenUp, UpstreamError } from "../failure.ts";
 import { secretsOf } from "../secrets.ts";
 import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";

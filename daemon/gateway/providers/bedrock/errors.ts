@@ -1,8 +1,7 @@
 // Bedrock's errors: the type in `x-amzn-errortype` (or in the body's `__type`), the words in `message`; in a stream they are exception frames.
 import type { IncomingHttpHeaders } from "node:http";
-import { fields } from "#contract/json-object.ts";
+import { fields, string } from "#contract/json-object.ts";
 import type { Target } from "../adapter.ts";
-import { string } from "../events.ts";
 import { type Failure, type FailureKind, failure } from "../failure.ts";
 import { kindOfStatus, retryAfter, statusOf } from "../openai/errors.ts";
 import { secretsOf } from "../secrets.ts";

@@ -1,10 +1,10 @@
 // Converse's event stream in OpenAI's chunks. Text has no block start; usage comes in `metadata`, after `messageStop` as a rule.
-import { fields } from "#contract/json-object.ts";
+import { fields, string } from "#contract/json-object.ts";
 import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
 import { isCount } from "#daemon/gateway/format/usage.ts";
 import { type StreamedInput, streamedInput } from "../anthropic/streamed-input.ts";
 import { chunkStream } from "../chunks.ts";
-import { jsonEvent, string } from "../events.ts";
+import { jsonEvent } from "../events.ts";
 import { failure, givenUp, UpstreamError } from "../failure.ts";
 import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";

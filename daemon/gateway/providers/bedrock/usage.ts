@@ -1,8 +1,7 @@
 // Converse's usage and stop reasons. `inputTokens` excludes what the cache read and wrote.
-import { fields } from "#contract/json-object.ts";
+import { fields, list, string } from "#contract/json-object.ts";
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
 import { count, filledUp, type TokenUsage, withParts } from "#daemon/gateway/format/usage.ts";
-import { list, string } from "../events.ts";
 
 /** `more`: `additionalModelResponseFields`, where Claude says how much it thought. `guess` stands in for what was not counted. */
 export function converseUsage(value: unknown, more: unknown, guess: () => TokenUsage): TokenUsage {

@@ -1,10 +1,9 @@
 // Gemini's whole answer in OpenAI's form. Code that Gemini ran and searches that it made are not shown as tool calls.
-import { fields } from "#contract/json-object.ts";
+import { fields, list, string } from "#contract/json-object.ts";
 import type { DrawnImage, ToolCall } from "#daemon/gateway/format/completion.ts";
 import { parseExact } from "#daemon/gateway/format/exact-json.ts";
 import { type AnswerChoice, completionBody, estimatedUsage } from "../answer.ts";
 import { parseAnswer } from "../cost.ts";
-import { list, string } from "../events.ts";
 import { failure, givenUp, UpstreamError } from "../failure.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { ReadContext } from "../wire.ts";

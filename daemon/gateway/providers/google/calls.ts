@@ -1,7 +1,6 @@
 // Gemini's function calls as OpenAI's: the wire's id where it has one, else one of ours that carries the thought signature.
-import { fields } from "#contract/json-object.ts";
+import { fields, string } from "#contract/json-object.ts";
 import type { ExtraContent } from "#daemon/gateway/format/completion.ts";
-import { string } from "../events.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { freshId, signedId } from "../tool-id.ts";
 import type { ReadContext } from "../wire.ts";

@@ -1,8 +1,7 @@
 // Google's errors: `{"error": {code, message, status, details}}`, in a list at times; the hint when to come back is in the body.
 import type { IncomingHttpHeaders } from "node:http";
-import { fields } from "#contract/json-object.ts";
+import { fields, list, string } from "#contract/json-object.ts";
 import type { Target } from "../adapter.ts";
-import { list, string } from "../events.ts";
 import { type Failure, type FailureKind, failure } from "../failure.ts";
 import { kindOfStatus, retryAfter, retryInfo, saysSpent, statusOf } from "../openai/errors.ts";
 import { secretsOf } from "../secrets.ts";

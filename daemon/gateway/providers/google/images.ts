@@ -1,8 +1,7 @@
 // Images that Gemini drew; those of its thoughts are drafts and are not shown.
-import { fields } from "#contract/json-object.ts";
+import { fields, list, string } from "#contract/json-object.ts";
 import type { DrawnImage } from "#daemon/gateway/format/completion.ts";
 import { imageUrl } from "../content.ts";
-import { list, string } from "../events.ts";
 import { signatureBack, signatureIn, signed } from "./calls.ts";
 
 /** The image in a content part; null for other parts. `index`: how many came before it. */

@@ -1,10 +1,10 @@
 // Gemini's stream in OpenAI's chunks: every event is a whole response with what is new in it; usage is cumulative; there is no end mark
 // but the finish reason of every candidate, and the end of the bytes.
-import { fields } from "#contract/json-object.ts";
+import { fields, list, string } from "#contract/json-object.ts";
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import { chunkStream } from "../chunks.ts";
-import { type Event, jsonEvents, list, string } from "../events.ts";
+import { type Event, jsonEvents } from "../events.ts";
 import { failure, givenUp, UpstreamError } from "../failure.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";

@@ -1,8 +1,7 @@
 // Gemini's usage, finish reasons and log probabilities. The prompt's count includes what was cached; thoughts stand beside the candidates.
-import { fields } from "#contract/json-object.ts";
+import { fields, list, string } from "#contract/json-object.ts";
 import type { FinishReason, Logprobs } from "#daemon/gateway/format/completion.ts";
 import { count, isCount, type TokenUsage, withParts } from "#daemon/gateway/format/usage.ts";
-import { list, string } from "../events.ts";
 import { UNLIKELY } from "../openai/logprobs.ts";
 
 /** Null where `usageMetadata` has no counts (Vertex sends it with nothing but the traffic's type). */

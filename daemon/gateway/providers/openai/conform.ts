@@ -1,10 +1,9 @@
 // Where servers of OpenAI's format (vLLM, SGLang, Ollama, Mistral, Groq...) leave its specification: nulls for what may only be absent,
 // finish reasons and service tiers of their own, contents in parts, tool calls without an id, a type or a place. Looked at in every
 // answer, so each check is a few comparisons; only what fails is mended, and only then is an answer written anew.
-import { fields, isObject } from "#contract/json-object.ts";
+import { fields, isObject, list, string } from "#contract/json-object.ts";
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
 import { cachedBeside, count, countsOf, isCount } from "#daemon/gateway/format/usage.ts";
-import { list, string } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { freshId } from "../tool-id.ts";
 import { type Calls, isCustom, mendedPieces } from "./streamed-calls.ts";

@@ -1,12 +1,11 @@
 // OpenAI's embeddings: the client's bytes go on with the model's name exchanged, the vendor's come back with `cost_usd` put into the usage;
 // written anew only where an imitation left out what the specification requires.
-import { fields } from "#contract/json-object.ts";
+import { fields, string } from "#contract/json-object.ts";
 import { forwardBody } from "#daemon/gateway/format/forward.ts";
 import { noUsage, promptTokens, type TokenUsage, usageFromWire } from "#daemon/gateway/format/usage.ts";
 import { estimateEmbeddingTokens } from "#daemon/gateway/pricing/estimate.ts";
 import type { AttemptOptions, EmbeddingCall, Target } from "../adapter.ts";
 import { readAnswer, spliceCost } from "../cost.ts";
-import { string } from "../events.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { secretsOf } from "../secrets.ts";
 import type { Additions } from "./additions.ts";

@@ -1,5 +1,7 @@
 // OpenAI's errors (and Azure's, and those of servers that imitate them): `{"error": {message, type, param, code}}`, with variations.
+
 import type { IncomingHttpHeaders } from "node:http";
+import { fields, list } from "#contract/json-object.ts";
 import { type Failure, type FailureKind, failure } from "../failure.ts";
 
 interface WireError {
@@ -52,7 +54,7 @@ export function retryAfter(headers: IncomingHttpHeaders): number | null {
 
 /** What Google's errors say of it in their `details`, also behind its address for OpenAI's format: a protobuf duration, such as "34.4s". */
 export function retryInfo(details: unknown): number | null {
-  const known = (Array.isArray(details) ? details : []) as ({ "@type"?: unknown; retryDelay?: unknown } | null)[];
+  const known = list<{ "@type"?: unknown; retryDelay?: unknown } | null>(details);
   const info = known.find((detail) => String(detail?.["@type"]).endsWith("RetryInfo"));
   const seconds = /^(\d+(?:\.\d+)?)s$/.exec(String(info?.retryDelay))?.[1];
   return seconds === undefined ? null : Math.ceil(Number(seconds) * 1000);
@@ -121,11 +123,15 @@ function wireError(body: string): WireError {
 
 function readError(error: unknown): WireError {
   if (typeof error === "string") return { message: error, type: null, code: null, param: null };
-  const fields = (typeof error === "object" && error !== null ? error : {}) as Record<string, unknown>;
-  const text = (name: string) => (typeof fields[name] === "string" ? (fields[name] as string) : null);
-  const code = typeof fields["code"] === "number" ? String(fields["code"]) : text("code");
-  const message = said(fields["message"]) || said(fields["detail"]);
-  return { message, type: text("type"), code, param: text("param"), details: fields["details"] };
+  const { message, detail, type, code, param, details } = fields(error);
+  const text = (value: unknown) => (typeof value === "string" ? value : null);
+  return {
+    message: said(message) || said(detail),
+    type: text(type),
+    code: typeof code === "number" ? String(code) : text(code),
+    param: text(param),
+    details,
+  };
 }
 
 // FastAPI (vLLM, llama.cpp's Python server) lists what is wrong, `[{loc, msg}]`, as its `detail`; Mistral has such a `detail` in its `message`.

@@ -1,7 +1,6 @@
 // Log probabilities where servers of OpenAI's format leave its specification: TGI and Ollama give a token no bytes, others no alternatives,
 // or neither of the two lists.
-import { fields, isObject } from "#contract/json-object.ts";
-import { list, string } from "../events.ts";
+import { fields, isObject, list, string } from "#contract/json-object.ts";
 
 /** OpenAI's word for a token that is very unlikely: how much, nobody says. */
 export const UNLIKELY = -9999;

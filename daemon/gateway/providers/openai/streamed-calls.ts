@@ -1,7 +1,6 @@
 // The tool calls of a stream of OpenAI's format: which call each piece belongs to, where a server leaves out its id or its place, gives two one
 // place, or says its name late. Clients take a call's first piece for the one that has its id and its name, and its place for one in a list.
-import { fields } from "#contract/json-object.ts";
-import { list, string } from "../events.ts";
+import { fields, list, string } from "#contract/json-object.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { freshId } from "../tool-id.ts";
 

@@ -3,7 +3,7 @@
 import { fields, isObject, setField } from "#contract/json-object.ts";
 import { unescapedPart, valueAt } from "#contract/json-pointer.ts";
 import { percentDecoded } from "#shared/percent-encoding.ts";
-import { type Context, listOf, MOST_ITEMS, type Schema, spend } from "./sampling.ts";
+import { type Context, MOST_ITEMS, namesOf, type Schema, spend } from "./sampling.ts";
 
 /**
  * `$ref` followed, `allOf` merged, one branch of `anyOf` / `oneOf` taken: near the depth limit the one that ends soonest. Of a condition what makes it
@@ -82,7 +82,7 @@ const narrower: Readonly<Record<string, (a: number, b: number) => number>> = {
 };
 
 function merge(a: Schema, b: Schema, context: Context): Schema {
-  const required = [...listOf(a["required"]), ...listOf(b["required"])];
+  const required = [...namesOf(a["required"]), ...namesOf(b["required"])];
   const [mine, theirs] = [fields(a["properties"]), fields(b["properties"])];
   const properties = { ...mine };
   for (const [name, one] of Object.entries(theirs))

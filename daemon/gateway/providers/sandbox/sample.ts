@@ -1,10 +1,10 @@
 // A value that satisfies a JSON schema (2020-12, and what OpenAI's strict mode allows), drawn from a seeded generator: the arguments of
 // the sandbox's tool calls and its answers to `response_format`. Real models obey schemas; so must their stand-in.
-import { fields, setField } from "#contract/json-object.ts";
+import { fields, list, setField } from "#contract/json-object.ts";
 import { sampleForPattern } from "./pattern.ts";
 import type { Random } from "./random.ts";
 import { both, resolve } from "./resolve.ts";
-import { type Context, listOf, MOST_ITEMS, numberOf, type Schema, sampleBudget, spend } from "./sampling.ts";
+import { type Context, MOST_ITEMS, namesOf, numberOf, type Schema, sampleBudget, spend } from "./sampling.ts";
 import { matches, string } from "./text.ts";
 
 const MAX_DEPTH = 12;
@@ -72,7 +72,7 @@ function typeOf(schema: Schema, context: Context): string {
 function object(schema: Schema, context: Context): Record<string, unknown> {
   if (context.depth >= MOST_NESTING) return {};
   const properties = fields(schema["properties"]);
-  const required = new Set(listOf(schema["required"]));
+  const required = new Set(namesOf(schema["required"]));
   const filled: Record<string, unknown> = {};
   spend(context, Object.keys(properties).length + required.size);
   let count = 0;
@@ -92,7 +92,7 @@ function object(schema: Schema, context: Context): Record<string, unknown> {
   const dependents = fields(schema["dependentRequired"]);
   for (const name of Object.keys(dependents)) {
     if (!Object.hasOwn(filled, name)) continue;
-    const also = listOf(dependents[name]);
+    const also = namesOf(dependents[name]);
     spend(context, Math.ceil(also.length / 50));
     for (const other of also)
       if (!Object.hasOwn(filled, other))
@@ -126,7 +126,7 @@ function otherProperties(schema: Schema, context: Context) {
 
 function array(schema: Schema, context: Context): unknown[] {
   if (context.depth >= MOST_NESTING) return [];
-  const fixed = Array.isArray(schema["prefixItems"]) ? schema["prefixItems"] : [];
+  const fixed = list(schema["prefixItems"]);
   const { items: each = {}, contains } = schema;
   // Behind the fixed ones.
   const some = contains === undefined ? 0 : fixed.length + numberOf(schema["minContains"], 1);

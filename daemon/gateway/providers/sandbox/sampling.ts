@@ -1,4 +1,5 @@
 // What drawing a value from a schema has at hand: its root, the dice, and the steps that are left.
+import { list } from "#contract/json-object.ts";
 import type { Random } from "./random.ts";
 
 export type Schema = Readonly<Record<string, unknown>>;
@@ -34,6 +35,7 @@ export function numberOf(value: unknown, otherwise: number): number {
   return typeof value === "number" && Number.isFinite(value) ? value : otherwise;
 }
 
-export function listOf(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
+/** The properties' names of such a list. */
+export function namesOf(value: unknown): string[] {
+  return list(value).filter((name) => typeof name === "string");
 }

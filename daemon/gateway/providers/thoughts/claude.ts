@@ -1,10 +1,9 @@
 // Claude's thinking on its way through OpenAI's format and back, on the Messages API and on Bedrock alike. A turn that calls tools must
 // come back with its thinking, signed and unchanged. It goes to the client as `reasoning_details` (OpenRouter's form, which others took
 // over); what a client does not send back is recalled by the id of the turn's tool call.
-import { fields } from "#contract/json-object.ts";
+import { fields, list, string } from "#contract/json-object.ts";
 import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
 import type { AssistantMessage } from "#daemon/gateway/format/request.ts";
-import { list, string } from "../events.ts";
 import type { ThoughtMemory } from "./memory.ts";
 
 export const CLAUDE = "anthropic-claude-v1";
