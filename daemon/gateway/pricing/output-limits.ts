@@ -7,9 +7,12 @@ const limits: readonly (readonly [prefix: string, tokens: number])[] = [
   ["gpt-4o", 16_384],
   ["gpt-4.1", 32_768],
   ["gpt-5", 128_000],
+  ["gpt-6", 128_000],
+  ["gpt-chat-latest", 128_000],
   ["gpt-audio", 16_384],
   ["gpt-oss", 65_536],
   ["chatgpt-4o", 16_384],
+  ["codex-mini", 100_000],
   ["o1", 100_000],
   ["o3", 100_000],
   ["o4", 100_000],
@@ -37,6 +40,8 @@ const limits: readonly (readonly [prefix: string, tokens: number])[] = [
   ["nova-2-", 65_536],
   ["deepseek-chat", 8_192],
   ["deepseek-reasoner", 65_536],
+  ["deepseek-flash", 384_000],
+  ["deepseek-v4", 384_000],
   ["r1-", 32_768],
 ];
 
