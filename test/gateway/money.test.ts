@@ -38,6 +38,7 @@ describe("golden costs", () => {
       own: { type: "openai", base_url: "http://127.0.0.1:1/v1" },
       far: { type: "openai", base_url: "https://llm.example.com/v1" },
       groq: { type: "openai", base_url: "https://api.groq.com/openai/v1", api_key: "k" },
+      openrouter: { type: "openai", base_url: "https://openrouter.ai/api/v1", api_key: "k" },
       "my-openai": { type: "openai", base_url: "https://proxy.example.com/v1", api_key: "k" },
     },
     prices: {
@@ -75,6 +76,8 @@ describe("golden costs", () => {
     // the override: 3 / 1 / as input / 12, reasoning 20
     ["openai/gpt-4o", [10, 10, 10, 10, 10], 0.00039],
     ["far/llama", [1_000_000, 0, 0, 1, 0], 0.070000123456],
+    // a price of more than six decimals, a twelfth of a dollar: 10 x 0.1 + 12000 / 12 + 5 x 0.4
+    ["openrouter/google/gemini-2.5-flash-lite", [10, 0, 12_000, 5, 0], 0.001003],
     ["own/anything", [1_000_000, 5, 5, 1_000_000, 5], 0],
     ["sandbox/echo", [1_000_000, 0, 0, 1, 0], 0],
   ] as const)("%s %j", (name, usage, expected) => {
@@ -805,6 +808,9 @@ test.each([
   ["anthropic/claude-opus-4.6", 128_000],
   ["arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-3-7-sonnet-20250219-v1:0", 64_000],
   ["ft:gpt-4o-mini-2024-07-18:acme::abc123", 16_384],
+  ["gpt-6-sol", 128_000],
+  ["openai.gpt-6-luna", 128_000],
+  ["deepseek-v4-pro", 384_000],
   ["mine", undefined],
 ])("%s answers with at most %s tokens: so much is reserved where nobody says less", (model, tokens) => {
   expect(maxOutputTokens(model)).toBe(tokens);

@@ -1,5 +1,6 @@
 // What a token costs. Inside, money is an integer number of pico-dollars (1e-12 US dollars): a price per million tokens with six
-// decimals is a whole number of them per token, so that sums never drift. It becomes dollars once, on the way out.
+// decimals is a whole number of them per token, so that sums never drift; what a call costs is rounded where its price has more. It becomes
+// dollars once, on the way out.
 import type { ServiceTier, TokenParts, TokenUsage } from "#daemon/gateway/format/usage.ts";
 
 export const PICO_PER_DOLLAR = 1_000_000_000_000;
@@ -38,9 +39,11 @@ export interface PriceOverride {
   readonly reasoning?: number | undefined;
 }
 
-/** Whole pico-dollars per token of a price in dollars per million tokens. */
+/** Pico-dollars per token of a price in dollars per million tokens: whole ones, unless it has more than six decimals. */
 function perToken(dollarsPerMillion: number): number {
-  return Math.round(dollarsPerMillion * 1e6);
+  const pico = dollarsPerMillion * 1e6;
+  const whole = Math.round(pico);
+  return Math.abs(pico - whole) < 1e-6 ? whole : pico;
 }
 
 /** What the published list has besides; US dollars per million tokens, `request` in pico-dollars. */
@@ -103,7 +106,7 @@ export function costOf(price: Price, usage: TokenUsage): number {
     (usage.parts ? surcharge(rates, usage.parts) : 0);
   // Anthropic's list: a tenth on every class. What magic.yaml says of a model is its whole price.
   const resident = usage.residency && charged.source === "published" ? Math.round(pico / 10) : 0;
-  return Math.min(pico + resident, Number.MAX_SAFE_INTEGER);
+  return Math.min(Math.round(pico + resident), Number.MAX_SAFE_INTEGER);
 }
 
 function surcharge(rates: Rates, parts: TokenParts): number {
@@ -138,7 +141,7 @@ function worstAt(
   const rates = ratesFor(price, promptTokens);
   const input = Math.max(rates.input, rates.cacheWrite, audio ? rates.inputAudio : 0, hour ? rates.cacheWrite1h : 0);
   const output = Math.max(rates.output, rates.reasoning, rates.outputImage, audio ? rates.outputAudio : 0);
-  return Math.min(rates.request + promptTokens * input + answerTokens * output, Number.MAX_SAFE_INTEGER);
+  return Math.min(Math.ceil(rates.request + promptTokens * input + answerTokens * output), Number.MAX_SAFE_INTEGER);
 }
 
 /** US dollars, the nearest double. */
