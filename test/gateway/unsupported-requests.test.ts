@@ -244,6 +244,37 @@ describe("what a provider lacks", () => {
     expect(named.outcome).toMatchObject({
       notes: { dropped: ["messages.name", "messages.content.image_url.detail"] },
     });
+    const persona = await send(
+      "google",
+      { messages: [{ role: "system", content: "y", name: "rules" }, user("x")] },
+      "gemini-2.5-pro",
+    );
+    expect(persona.outcome).toMatchObject({ notes: { dropped: ["messages.name"] } });
+    const past = [
+      { role: "assistant", content: null, function_call: { name: "f", arguments: "{}" } },
+      { role: "function", name: "f", content: "1" },
+    ];
+    const legacy = await send("google", { messages: past }, "gemini-2.5-pro");
+    expect(legacy.outcome).toMatchObject({ notes: { dropped: [] } });
+  });
+
+  test.each([
+    ["anthropic", "claude-haiku-4-5"],
+    ["anthropic", "claude-3-5-haiku-latest"],
+    ["google", "gemini-3-flash"],
+    ["bedrock", "us.anthropic.claude-sonnet-4-6"],
+    ["bedrock", "amazon.nova-pro-v1:0"],
+    ["bedrock", "us.meta.llama3-3-70b-instruct-v1:0"],
+  ] as const)("%s %s is told what the answer's format is for", async (kind, model) => {
+    const properties = { city: { type: "string" } };
+    const schema = { type: "object", properties, required: ["city"], additionalProperties: false };
+    const json_schema = { name: "place", description: "Where the parcel lies.", schema };
+    const { body } = await send(
+      kind,
+      { messages: [user("x")], response_format: { type: "json_schema", json_schema } },
+      model,
+    );
+    expect(JSON.stringify(body)).toContain("Where the parcel lies.");
   });
 
   test.each([

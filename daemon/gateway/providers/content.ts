@@ -158,6 +158,16 @@ export function demandsCall({ choice }: ToolPlan): boolean {
   return choice?.mode === "required" || choice?.mode === "named";
 }
 
+/**
+ * The schema that the answer has to keep, described as the request describes the answer where it does not describe itself: other wires have no place of
+ * their own for that. Null where the request has no schema.
+ */
+export function answerSchema({ response_format: wanted }: ChatRequest): JsonSchema | null {
+  if (wanted?.type !== "json_schema") return null;
+  const { schema = { type: "object" }, description } = wanted.json_schema;
+  return description && !schema["description"] ? { ...schema, description } : schema;
+}
+
 /** The schema of a tool's parameters, or of the answer, where the wire demands an object's of today's draft. */
 export function objectSchema(given: JsonSchema | null | undefined): JsonSchema {
   if (!given) return { type: "object", properties: {} };
@@ -173,7 +183,7 @@ export function answerToolName(tools: readonly FunctionTool["function"][]): stri
 }
 
 /** What is said to a model that keeps no schemas by itself and cannot be made to call a tool either. */
-export function jsonInstruction(schema?: JsonSchema): string {
+export function jsonInstruction(schema: JsonSchema | null = null): string {
   const kept = schema ? ` It satisfies this JSON schema: ${JSON.stringify(schema)}` : "";
   return `Answer with one JSON object and nothing else: no prose, no code fence.${kept}`;
 }

@@ -97,7 +97,9 @@ export function hintsLeftOut(kind: ProviderKind, request: ChatRequest): readonly
 // No other wire has a place for them.
 function messageHints({ messages }: ChatRequest): readonly string[] {
   const found: string[] = [];
-  if (messages.some((message) => message.role === "user" && set(message.name))) found.push("messages.name");
+  // A function's name is no hint: it says which one gave the result.
+  if (messages.some((message) => message.role !== "function" && "name" in message && set(message.name)))
+    found.push("messages.name");
   const wished = messages.some(({ content }) => Array.isArray(content) && content.some(isDetailed));
   if (wished) found.push("messages.content.image_url.detail");
   return found;

@@ -4,6 +4,7 @@ import { modern } from "#daemon/gateway/format/modern.ts";
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { Notes, Target, Unsupported } from "../adapter.ts";
 import {
+  answerSchema,
   answerToolName,
   demandsCall,
   jsonInstruction,
@@ -125,8 +126,8 @@ function toolsOf(
   const plan = toolPlan(request);
   const keeps = schemaKeeper();
   const wanted = request.response_format;
-  const schema = wanted?.type === "json_schema" ? (wanted.json_schema.schema ?? { type: "object" }) : undefined;
-  const native = schema !== undefined && traits.nativeSchema && keeps(schema);
+  const schema = answerSchema(request);
+  const native = schema !== null && traits.nativeSchema && keeps(schema);
   const marks = toolMarks(request);
   let loose = false;
   const tools: Record<string, unknown>[] = plan.tools.map((tool) => {

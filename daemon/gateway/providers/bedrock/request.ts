@@ -7,7 +7,7 @@ import { type ClaudeTraits, claudeTraits } from "../anthropic/models.ts";
 import { claudeRefusals, claudeSampling } from "../anthropic/refusals.ts";
 import { nativeSchema, schemaKeeper } from "../anthropic/schema.ts";
 import { BINDING_BETA, claudeThinks, thinkingRoom, unbound } from "../anthropic/thinking.ts";
-import { demandsCall, jsonInstruction, somePrompt, stopsOf, toolPlan, undemanding } from "../content.ts";
+import { answerSchema, demandsCall, jsonInstruction, somePrompt, stopsOf, toolPlan, undemanding } from "../content.ts";
 import { supportOf } from "../support.ts";
 import type { ClaudeThoughts } from "../thoughts/claude.ts";
 import { shortId } from "../tool-id.ts";
@@ -56,15 +56,11 @@ export function bedrockUnsupported(request: ChatRequest, model: string): readonl
   }
   const hasUsed = request.messages.some(({ role }) => role === "tool" || role === "function");
   // A tool that has to be called for the answer keeps it from all others.
-  if (request[choosing] === "none" && hasUsed && wayOf(schemaOf(request), model, keeperFor(model)) !== "tool") {
+  if (request[choosing] === "none" && hasUsed && wayOf(answerSchema(request), model, keeperFor(model)) !== "tool") {
     const reason = "it cannot be kept from calling tools in a conversation that has used some";
     found.push({ param: choosing, reason, droppable: true });
   }
   return found;
-}
-
-function schemaOf({ response_format: wanted }: ChatRequest): JsonSchema | undefined {
-  return wanted?.type === "json_schema" ? (wanted.json_schema.schema ?? { type: "object" }) : undefined;
 }
 
 function keeperFor(model: string): (schema: JsonSchema) => boolean {
@@ -72,7 +68,7 @@ function keeperFor(model: string): (schema: JsonSchema) => boolean {
 }
 
 /** How the answer is kept to its schema: by Bedrock, by a tool that has to be called, or as the model is told. */
-function wayOf(schema: JsonSchema | undefined, model: string, keeps: (schema: JsonSchema) => boolean) {
+function wayOf(schema: JsonSchema | null, model: string, keeps: (schema: JsonSchema) => boolean) {
   if (!schema) return null;
   if (keeps(schema)) return "native";
   return forcesTools(model) ? "tool" : "told";
@@ -104,7 +100,7 @@ export async function converseRequest(
   });
   if (turns.length === 0) turns.push({ role: "user", content: somePrompt(system) });
   const wanted = request.response_format;
-  const schema = schemaOf(request);
+  const schema = answerSchema(request);
   if (wanted?.type === "json_object") {
     system.push({ text: jsonInstruction() });
   }
@@ -112,7 +108,7 @@ export async function converseRequest(
   const way = wayOf(schema, target.model, keeps);
   const native = way === "native";
   if (way === "told") system.push({ text: jsonInstruction(schema) });
-  const forced = way === "tool" ? schema : undefined;
+  const forced = way === "tool" ? schema : null;
   const memberNames = new Map<string, ReadonlyMap<string, string>>();
   const { jsonTool, loose, ...toolConfig } = toolsOf(request, turns, forced, target.model, keeps, memberNames);
   for (const { content } of memberNames.size > 0 ? turns : []) {

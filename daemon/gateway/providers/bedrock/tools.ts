@@ -18,7 +18,7 @@ import { isClaude, isNova, markFor, namesTools } from "./models.ts";
 export function toolsOf(
   request: ChatRequest,
   turns: readonly ConverseTurn[],
-  schema: JsonSchema | undefined,
+  schema: JsonSchema | null,
   model: string,
   keeps: (schema: JsonSchema) => boolean,
   names: Map<string, ReadonlyMap<string, string>>,
@@ -50,7 +50,8 @@ export function toolsOf(
   });
   // Where the answer has to be a call of the caller's own tools, the schema says nothing of it.
   if (schema && !demandsCall(plan)) {
-    const description = "Give the final answer by calling this tool.";
+    // Here too, for Nova's schemas have none at their top.
+    const description = `Give the final answer by calling this tool. ${schema["description"] ?? ""}`.trimEnd();
     const jsonTool = answerToolName(given);
     tools.push(spec(jsonTool, description, inputOf(jsonTool, schema)));
     const only = given.length === 0 && namesTools(model);

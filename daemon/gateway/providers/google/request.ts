@@ -3,7 +3,15 @@ import { modern } from "#daemon/gateway/format/modern.ts";
 import type { ChatRequest, ReasoningEffort } from "#daemon/gateway/format/request.ts";
 import type { Target, Unsupported } from "../adapter.ts";
 import { begunAnswer } from "../begun.ts";
-import { jsonInstruction, objectSchema, somePrompt, stopsOf, type ToolPlan, toolPlan } from "../content.ts";
+import {
+  answerSchema,
+  jsonInstruction,
+  objectSchema,
+  somePrompt,
+  stopsOf,
+  type ToolPlan,
+  toolPlan,
+} from "../content.ts";
 import { supportOf } from "../support.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { isOurs } from "../tool-id.ts";
@@ -48,8 +56,7 @@ export async function googleRequest(
   if (signatures.load) await signatures.load(caller, unsignedCalls(request));
   const { system, contents } = await geminiMessages(request, { signatures, caller, signed, nameOf: names.sent, io });
   if (isTold(request, target.model)) {
-    const format = request.response_format;
-    system.push({ text: jsonInstruction(format?.type === "json_schema" ? format.json_schema.schema : undefined) });
+    system.push({ text: jsonInstruction(answerSchema(request)) });
   }
   if (contents.length === 0) contents.push({ role: "user", parts: somePrompt(system) });
   // Gemma has no system prompt.
@@ -114,7 +121,8 @@ function generationConfig(request: ChatRequest, target: Target): Record<string, 
     responseLogprobs: request.logprobs || undefined,
     logprobs: request.logprobs && request.top_logprobs ? request.top_logprobs : undefined,
     responseMimeType: format && format.type !== "text" ? "application/json" : undefined,
-    responseJsonSchema: format?.type === "json_schema" ? geminiSchema(format.json_schema.schema) : undefined,
+    responseJsonSchema:
+      format?.type === "json_schema" && format.json_schema.schema ? geminiSchema(answerSchema(request)) : undefined,
     thinkingConfig: thinking(request.reasoning_effort, target.model),
   });
 }
