@@ -1,6 +1,7 @@
 // What would grow for ever, and does not.
 import { expect, onTestFinished, test, vi } from "vitest";
 import { keepDeliveries } from "#daemon/integrations/webhooks/retention.ts";
+import type { DeliveryRecord } from "#daemon/storage/tables/webhook.ts";
 import { createLogger } from "#daemon/telemetry/log.ts";
 import { temporaryStorage } from "#test/temporary.ts";
 
@@ -24,7 +25,7 @@ test("deliveries of every webhook go some days after the schedule has ended, in 
     await Promise.all(
       Array.from({ length: count }, async (_, i) => {
         const event = { environment, type: "test", data: {}, now: start, webhookId, eventId: `evt_${i}` };
-        const { id } = await storage.units.webhook.deliver(event);
+        const { id } = (await storage.units.webhook.deliver(event)) as DeliveryRecord;
         const end = { status: "succeeded" as const, attempt: null, nextAttemptAt: null, disable: null, now: start };
         if (i > 0) await storage.units.webhook.recordAttempt({ id, queuedAt: start, ...end });
       }),

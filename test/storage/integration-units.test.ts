@@ -6,6 +6,7 @@ import { createIdempotency } from "#daemon/identity/idempotency/idempotency.ts";
 import { createPresence } from "#daemon/storage/presence.ts";
 import type { NewConnection } from "#daemon/storage/repositories/connection.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
+import type { DeliveryRecord } from "#daemon/storage/tables/webhook.ts";
 import { dialectsWith, sharedPostgres } from "#test/dialects.ts";
 import { temporaryFolder, temporaryStorage } from "#test/temporary.ts";
 import { mortal } from "./mortal.ts";
@@ -357,6 +358,14 @@ describe.each(dialectsWith(postgres))("on $name", ({ name, open }) => {
     await expect(one.begin("key k live", "a", "f")).rejects.toMatchObject({ code: "idempotency_in_progress" });
   });
 
+  test("a webhook that is gone is delivered nothing, and leaves nothing that would be looked at for ever", async () => {
+    const { units } = await open();
+    const event = { environment, type: "webhook.test", data: {}, now, webhookId: "wh_1", eventId: "evt_1" };
+    expect(await units.webhook.deliver(event)).toBeNull();
+    expect(await units.webhook.nextAttempt({ webhookId: "wh_1" })).toBeNull();
+    expect(await units.job.pending()).toBe(false);
+  });
+
   test("deliveries that are too old or too many go in batches, pending ones never, failed ones by age alone", async () => {
     const { units } = await open();
     const webhook = {
@@ -368,7 +377,7 @@ describe.each(dialectsWith(postgres))("on $name", ({ name, open }) => {
     const made = new Map<string, string>();
     const make = async (n: number, status: "pending" | "failed" | "succeeded", webhookId = "wh_1") => {
       const event = { environment, type: "test", data: {}, now: day(n), webhookId, eventId: `evt_${n}` };
-      const { id } = await units.webhook.deliver(event);
+      const { id } = (await units.webhook.deliver(event)) as DeliveryRecord;
       const end = { attempt: null, nextAttemptAt: null, disable: null, now: day(n) };
       if (status !== "pending") await units.webhook.recordAttempt({ id, queuedAt: day(n), status, ...end });
       made.set(id, `${n} ${status}`);

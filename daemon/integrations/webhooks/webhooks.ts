@@ -111,12 +111,12 @@ export function createWebhooks({ storage, sealer, egress, clock, wake }: Webhook
       return { ...webhookDocument(rolled), secret };
     },
 
-    async test(principal, id) {
-      const { environment } = await find(principal, id);
+    async test({ environment }, id) {
       const delivery = await units.deliver({
         ...{ webhookId: id, environment, eventId: newId("evt", clock.now()), type: "webhook.test", now: now() },
         data: { webhook: id, message: "A test event, sent on demand." },
       });
+      if (delivery === null) throw missing("webhook", id);
       wake();
       return deliveryDocument(delivery);
     },

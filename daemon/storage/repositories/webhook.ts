@@ -99,18 +99,25 @@ export async function emit(db: Db, { environment, type, data, now }: Emit): Prom
     .execute();
   const wanting = enabled.filter(({ events }) => (JSON.parse(events) as string[]).includes(type));
   const eventId = newId("evt", Date.parse(now));
-  for (const { id } of wanting) await deliver(db, { webhookId: id, environment, eventId, type, data, now });
+  for (const { id } of wanting) await put(db, { webhookId: id, environment, eventId, type, data, now });
   return wanting.length;
+}
+
+interface NewDelivery extends Emit {
+  readonly webhookId: string;
+  readonly eventId: string;
+}
+
+/** One delivery to one webhook, whatever it is subscribed to; null where there is none. */
+export async function deliver(db: Db, event: NewDelivery): Promise<DeliveryRecord | null> {
+  const webhook = await get(db, { id: event.webhookId, environment: event.environment });
+  return webhook === null ? null : put(db, event);
 }
 
 /** Bytes. */
 const MAX_PAYLOAD = 20_000;
 
-/** One delivery to one webhook, whatever it is subscribed to. */
-export async function deliver(
-  db: Db,
-  { webhookId, environment, eventId, type, data, now }: Emit & { webhookId: string; eventId: string },
-): Promise<DeliveryRecord> {
+async function put(db: Db, { webhookId, environment, eventId, type, data, now }: NewDelivery): Promise<DeliveryRecord> {
   const delivery = {
     id: newId("dlv", Date.parse(now)),
     webhook_id: webhookId,
