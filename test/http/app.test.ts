@@ -150,8 +150,8 @@ test("404, 405 with Allow, 406, 413, 415 and broken JSON are told apart", async 
     415,
   );
   // Without a body nothing is read as anything.
-  const latin1 = { "content-type": "text/plain; charset=ISO-8859-1" };
-  expect((await fetch(`${url}/health`, { headers: latin1 })).status).toBe(200);
+  const odd = { "content-type": "text/plain; charset=ISO-8859-1", "content-encoding": "gzip" };
+  expect((await fetch(`${url}/health`, { headers: odd })).status).toBe(200);
 });
 
 test.each([

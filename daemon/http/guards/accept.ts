@@ -1,7 +1,6 @@
 // 406 for a caller that accepts none of a route's media types (RFC 9110, section 12.5.1), 415 for compressed bodies: what is
 // not decoded cannot be a bomb. 415 too for other charsets: read as UTF-8 some of their text would be another one, without a word.
-import type { IncomingHttpHeaders } from "node:http";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import { producedBy } from "../route-config.ts";
 
@@ -10,6 +9,7 @@ export function useContentGuards(app: FastifyInstance): void {
     const produced = producedBy(request.route);
     if (!accepts(request.headers.accept, produced))
       throw new MagicError("not_acceptable", `This answers ${produced.join(" or ")}.`);
+    if (!readsBody(request)) return done();
     const encoding = request.headers["content-encoding"];
     if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity")
       throw new MagicError(
@@ -17,7 +17,7 @@ export function useContentGuards(app: FastifyInstance): void {
         `A body with Content-Encoding ${encoding.slice(0, 50)} is not taken.`,
       );
     const charset = charsetOf(request.headers["content-type"]);
-    if (charset && !taken.has(charset) && hasBody(request.headers))
+    if (charset && !taken.has(charset))
       throw new MagicError(
         "unsupported_media_type",
         `A body in charset ${charset.slice(0, 50)} is not taken: send UTF-8.`,
@@ -35,8 +35,9 @@ function charsetOf(contentType: string | undefined): string | undefined {
     : /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(contentType)?.[1]?.toLowerCase();
 }
 
-// Some clients name their charset with every request.
-function hasBody(headers: IncomingHttpHeaders): boolean {
+// Some clients name their charset with every request; of a GET no body is read.
+function readsBody({ method, headers }: FastifyRequest): boolean {
+  if (method === "GET" || method === "HEAD") return false;
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
