@@ -262,6 +262,26 @@ describe("sqlite", () => {
   );
 });
 
+test.skipIf(!existsSync("/proc/self"))(
+  "sqlite: a process comes after the daemon and its cells, in a session of its own",
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), "magic-behind-"));
+    const file = join(folder, "behind.sqlite");
+    new DatabaseSync(file).close();
+    const driver = openSqlite(file, "read");
+    try {
+      await (await driver.begin(new AbortController().signal)).release();
+      const [pid = ""] = processesNaming(file);
+      // proc_pid_stat(5): behind the name the state, and as its fourth the session, as its seventeenth the nice value.
+      const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]?.split(" ");
+      expect([fields?.[3], fields?.[16]]).toEqual([pid, "10"]);
+    } finally {
+      await driver.close();
+      rmSync(folder, { recursive: true });
+    }
+  },
+);
+
 test("sqlite: a process ends where nobody used it for a minute, and where its database was given up while it was in use", async () => {
   const folder = mkdtempSync(join(tmpdir(), "magic-idle-"));
   const file = join(folder, "idle.sqlite");

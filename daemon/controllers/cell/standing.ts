@@ -51,6 +51,14 @@ function keepTo(which: "all" | "shared", pid: number, libc: Native | null): void
   for (const thread of threadsOf(pid)) attempt(() => kernel.keepTo(processors[which], thread));
 }
 
+/** For a process of the daemon, just started in a session of its own, that computes for handlers: behind their cells and the daemon from the first. */
+export async function startedBehind(pid: number): Promise<void> {
+  const libc = await native();
+  const standing = openStanding(pid, libc, openSession(pid));
+  standing.stepBack();
+  standing.close();
+}
+
 /** The threads of the daemon itself that `start` starts: behind everybody else's, and not on a processor that is kept free. */
 export function startBehind<T>(start: () => T): T {
   const before = new Set(threadsOf(process.pid));

@@ -97,7 +97,7 @@ export async function serveSqlite(file: string, mode: string): Promise<void> {
 // A statement blocks this process, for ever if it has no end: a thread of its own sees the lifeline break, however the daemon went.
 async function endWithTheDaemon(): Promise<void> {
   const wait = `require("node:fs").readSync(${LIFELINE}, Buffer.alloc(1)); process.kill(process.pid, "SIGKILL");`;
-  // Ctrl-C reaches the whole terminal: the daemon decides.
+  // What ends a service reaches all of its processes: the daemon decides.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
   const thread = new Worker(wait, { eval: true });
   await once(thread, "online");

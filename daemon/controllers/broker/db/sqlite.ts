@@ -5,6 +5,7 @@ import type { Socket } from "node:net";
 import type { SQLInputValue } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { MagicError } from "#contract/errors.ts";
+import { startedBehind } from "../../cell/standing.ts";
 import { caps, type Driver, type Mode, type QueryAnswer, type Session } from "./driver.ts";
 import { driverValue } from "./meter.ts";
 import { openSlots } from "./slots.ts";
@@ -112,6 +113,8 @@ function startProcess(file: string, mode: Mode): Process {
     env: {},
     execArgv: ["--no-warnings", "--max-old-space-size=256"],
     serialization: "advanced",
+    // In a session of its own: eight that compute in the daemon's would leave it a ninth of what that has of the machine.
+    detached: true,
     stdio: ["ignore", "ignore", "ignore", "ipc", "pipe"],
   });
   // It answers in the order in which it was asked; a handler need not wait for one statement before it sends the next.
@@ -130,6 +133,7 @@ function startProcess(file: string, mode: Mode): Process {
   child.on("exit", () => die("it was stopped"));
   // Where there is no descriptor left it has neither a channel nor pipes, and its error is told in a moment.
   if (!child.connected) throw new MagicError("upstream_error", "the database's process cannot be started");
+  if (child.pid !== undefined) void startedBehind(child.pid);
   child.unref();
   child.channel?.unref();
   const lifeline = child.stdio[LIFELINE] as Socket | null;
