@@ -1,14 +1,19 @@
 // The columns and the key that a run asked for, out of what an object has.
 import { MagicError } from "#contract/errors.ts";
 import type { ReadRequest } from "./source.ts";
-import type { TableSchema } from "./types.ts";
+import type { Column } from "./types.ts";
+
+interface Picked<C> {
+  readonly columns: readonly C[];
+  readonly primaryKey: readonly string[];
+}
 
 /** Throws object_not_found for a column that is not there. Without an asked-for key: the declared one, where all of it is read. */
-export function pickColumns(
-  table: TableSchema,
+export function pickColumns<C extends Column>(
+  table: Picked<C>,
   request: Pick<ReadRequest, "columns" | "primaryKey">,
   name: string,
-): TableSchema {
+): Picked<C> {
   const find = (wanted: string, as: string) => {
     const column = table.columns.find((one) => one.name === wanted);
     if (!column)

@@ -5,9 +5,9 @@ import { floatText } from "../../engine/float-text.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import { pickColumns } from "../../engine/pick.ts";
 import type { Batch, ReadRequest, Source, SourceStream } from "../../engine/source.ts";
-import type { Row, TableSchema, Value } from "../../engine/types.ts";
+import type { Column, Row, Value } from "../../engine/types.ts";
 import { killedBy } from "../killed-by.ts";
-import { describeTable, listTables, type MysqlColumn, type MysqlTable } from "./catalog.ts";
+import { describeTable, listTables, type MysqlColumn } from "./catalog.ts";
 import { connectMysql, ident, type MysqlLink } from "./connect.ts";
 import { mysqlError } from "./errors.ts";
 import { extendedWkb } from "./geometry.ts";
@@ -31,7 +31,7 @@ export function mysqlSource(options: { url: string; address?: string }): Source 
         throw mysqlError(error, "source", "listing the tables");
       });
       return tables.map((table) =>
-        discoveredObject(formatObjectName({ schema: table.database, name: table.name }), plain(table), table.records),
+        discoveredObject(formatObjectName({ schema: table.database, name: table.name }), table, table.records),
       );
     },
     open: async (request) => openStream(await connect(), request),
@@ -41,11 +41,9 @@ export function mysqlSource(options: { url: string; address?: string }): Source 
   };
 }
 
-function plain(table: MysqlTable): TableSchema {
-  return {
-    columns: table.columns.map(({ name, type, nullable, place = 0 }) => ({ name, type, nullable, place })),
-    primaryKey: table.primaryKey,
-  };
+/** As a run carries it. */
+function carried({ name, type, nullable, place = 0 }: MysqlColumn): Column {
+  return { name, type, nullable, place };
 }
 
 async function openStream(link: MysqlLink, request: ReadRequest): Promise<SourceStream> {
@@ -62,13 +60,12 @@ async function openStream(link: MysqlLink, request: ReadRequest): Promise<Source
         "object_not_found",
         `${name} cannot be read: it is a view of what has gone, or not for the user.`,
       );
-    const schema = pickColumns(plain(table), request, name);
+    const { columns, primaryKey } = pickColumns(table, request, name);
     const from = `${ident(table.database)}.${ident(table.name)}`;
-    const columns = schema.columns.flatMap((column) => table.columns.find((one) => one.name === column.name) ?? []);
-    const { condition, endState, warnings } = await planRead(link, table, from, schema.primaryKey.length > 0, request);
+    const { condition, endState, warnings } = await planRead(link, table, from, primaryKey.length > 0, request);
     request.waiting(`rows of ${name}`);
     return {
-      schema,
+      schema: { columns: columns.map(carried), primaryKey },
       snapshot: true,
       changed: true,
       warnings,
@@ -83,7 +80,7 @@ async function openStream(link: MysqlLink, request: ReadRequest): Promise<Source
       },
       read: () => readRows(link, columns, `${from}${condition}`, request, name),
       keys: async function* () {
-        const keys = schema.primaryKey.flatMap((key) => table.columns.find((column) => column.name === key) ?? []);
+        const keys = primaryKey.flatMap((key) => table.columns.find((column) => column.name === key) ?? []);
         for await (const { rows } of readRows(link, keys, from, request, name)) yield rows as Value[][];
       },
       close: session.close,

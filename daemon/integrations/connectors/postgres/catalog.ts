@@ -1,7 +1,5 @@
-// What PostgreSQL's catalogue says of a table: columns, primary key, size, row-level security.
-import { MagicError } from "#contract/errors.ts";
 import type { ObjectName } from "../../engine/name.ts";
-import type { Column, TableSchema } from "../../engine/types.ts";
+import type { Column } from "../../engine/types.ts";
 import type { PostgresLink } from "./connect.ts";
 import { qualified } from "./sql.ts";
 import { typeOfNative } from "./types.ts";
@@ -95,31 +93,8 @@ function columnOf(row: Record<string, string>): TableColumn {
   };
 }
 
-/** The chosen columns in the asked order, and the key: asked for, else declared. */
-export function selectSchema(
-  table: TableInfo,
-  columns: readonly string[] | null,
-  primaryKey: readonly string[] | null,
-): { columns: readonly TableColumn[]; schema: TableSchema } {
-  const find = (name: string, what: string) => {
-    const column = table.columns.find((one) => one.name === name);
-    if (!column)
-      throw new MagicError(
-        "object_not_found",
-        `${table.object.schema}.${table.object.name} has no column ${JSON.stringify(name)}, which is named as ${what}. It has: ${table.columns.map((one) => one.name).join(", ")}.`,
-      );
-    return column;
-  };
-  const chosen = columns === null ? table.columns : columns.map((name) => find(name, "a column to sync"));
-  const declared = table.primaryKey.every((name) => chosen.some((one) => one.name === name)) ? table.primaryKey : [];
-  for (const name of primaryKey ?? []) find(name, "primary key");
-  return {
-    columns: chosen,
-    schema: { columns: chosen.map(plain), primaryKey: primaryKey ?? declared },
-  };
-}
-
-function plain(column: TableColumn): Column {
+/** As a run carries it. */
+export function carried(column: TableColumn): Column {
   const { name, type, nullable, place } = column;
   return { name, type, nullable, native: column.native ?? "text", ...(place === undefined ? {} : { place }) };
 }

@@ -1,5 +1,4 @@
 // PostgreSQL as a destination: everything of a run happens in one transaction, the state too, so a run that dies leaves nothing.
-
 import { MagicError } from "#contract/errors.ts";
 import type { Reject } from "#contract/sync.ts";
 import {
@@ -127,7 +126,7 @@ function sessionOf(parts: Parts): WriteSession {
     hasRows: () =>
       guard(async () => {
         const [row] = await link.rows<{ there: string }>(
-          `SELECT EXISTS (SELECT FROM ${final}${undeleted()})::text AS there`,
+          `SELECT EXISTS (SELECT FROM ${final}${living()})::text AS there`,
         );
         return row?.there === "true";
       }),
@@ -208,7 +207,7 @@ function sessionOf(parts: Parts): WriteSession {
     count: () =>
       guard(async () => {
         request.waiting(`the count of ${formatObjectName(target)}`);
-        const [row] = await link.rows<{ n: string }>(`SELECT count(*)::text AS n FROM ${resultTable()}${undeleted()}`);
+        const [row] = await link.rows<{ n: string }>(`SELECT count(*)::text AS n FROM ${resultTable()}${living()}`);
         return row ? Number(row.n) : null;
       }),
     checksum: () =>
@@ -219,7 +218,7 @@ function sessionOf(parts: Parts): WriteSession {
         await link.run("SAVEPOINT magic_checksum");
         try {
           const [row] = await link.rows<{ n: string; checksum: string }>(
-            checksumSql(resultTable(), columns, types, undeleted()),
+            checksumSql(resultTable(), columns, types, living()),
           );
           return row ? { count: Number(row.n), checksum: row.checksum } : null;
         } catch (error) {
@@ -247,6 +246,6 @@ function sessionOf(parts: Parts): WriteSession {
     },
   };
   const resultTable = () => (loading?.how === "shadow" && !exchanged ? loading.table : final);
-  const undeleted = () => (mayBeMarked(plan, existing) ? ` WHERE ${ident(DELETED_AT)} IS NULL` : "");
+  const living = () => (mayBeMarked(plan, existing) ? ` WHERE ${ident(DELETED_AT)} IS NULL` : "");
   return session;
 }

@@ -1,8 +1,10 @@
 // PostgreSQL as a source: one REPEATABLE READ snapshot, read by COPY in ctid ranges; raw where the destination takes it.
 import { isUtf8 } from "node:buffer";
 import { MagicError } from "#contract/errors.ts";
-import type { DiscoveredObject, Reject, SyncFailure } from "#contract/sync.ts";
+import type { Reject, SyncFailure } from "#contract/sync.ts";
+import { discoveredObject } from "../../engine/discovered.ts";
 import { formatObjectName } from "../../engine/name.ts";
+import { pickColumns } from "../../engine/pick.ts";
 import type {
   Batch,
   Partition,
@@ -12,9 +14,9 @@ import type {
   Source,
   SourceStream,
 } from "../../engine/source.ts";
-import { jsonSchemaOf, type Row, type Value } from "../../engine/types.ts";
+import type { Row, Value } from "../../engine/types.ts";
 import { killedBy } from "../killed-by.ts";
-import { describeTable, listTables, selectSchema, type TableColumn, type TableInfo } from "./catalog.ts";
+import { carried, describeTable, listTables, type TableColumn, type TableInfo } from "./catalog.ts";
 import { checksumSql } from "./checksum.ts";
 import { type ConnectOptions, connectPostgres, type PostgresLink } from "./connect.ts";
 import { lineReader, wholeLines } from "./copy-text.ts";
@@ -46,7 +48,7 @@ export function postgresSource(options: Omit<ConnectOptions, "side">): Source {
       const tables = await listTables(link).catch((error: unknown) => {
         throw postgresError(error, "source", "listing the tables");
       });
-      return tables.map(discovered);
+      return tables.map((table) => discoveredObject(formatObjectName(table.object), table, table.records));
     },
     open: async (request) => openStream(await connect(), request, connect),
     knows: async (state) => {
@@ -56,23 +58,6 @@ export function postgresSource(options: Omit<ConnectOptions, "side">): Source {
     close: async () => {
       await Promise.all(links.map((link) => link.close()));
     },
-  };
-}
-
-function discovered(table: TableInfo): DiscoveredObject {
-  const cursors = table.columns.filter(
-    ({ type }) => type.kind === "int" || type.kind === "timestamp" || type.kind === "date",
-  );
-  return {
-    name: formatObjectName(table.object),
-    schema: {
-      type: "object",
-      properties: Object.fromEntries(table.columns.map((column) => [column.name, jsonSchemaOf(column)])),
-      required: table.columns.filter(({ nullable }) => !nullable).map(({ name }) => name),
-    },
-    primary_key: table.primaryKey,
-    cursor_candidates: cursors.map(({ name }) => name),
-    records: table.records,
   };
 }
 
@@ -89,7 +74,7 @@ async function openStream(
     const table = await describeTable(link, request.object);
     if (!table)
       throw new MagicError("object_not_found", `The source has no table ${name}, or the role may not see it.`);
-    const { columns, schema } = selectSchema(table, request.columns, request.primaryKey);
+    const { columns, primaryKey } = pickColumns(table, request, formatObjectName(table.object));
     if (columns.length === 0)
       throw new MagicError(
         "validation_failed",
@@ -99,7 +84,7 @@ async function openStream(
     const snapshot = request.mode === "full_refresh" ? await exportSnapshot(link) : null;
     request.waiting(`rows of ${name}`);
     return {
-      schema,
+      schema: { columns: columns.map(carried), primaryKey },
       snapshot: true,
       changed: scope.changed,
       warnings: [...warningsOf(table, name), ...scope.warnings],
@@ -124,7 +109,7 @@ async function openStream(
         const values = columns.map((column, at) => castTo(column, types[at] ?? "text"));
         return checksumBeside(connect, snapshot, checksumSql(qualified(table.object), values, types), request.signal);
       },
-      keys: () => readKeys(link, table, schema.primaryKey, request),
+      keys: () => readKeys(link, table, primaryKey, request),
       close: session.close,
     };
   } catch (error) {
