@@ -7,7 +7,7 @@ import type { Context } from "../context.ts";
 import type { Answers } from "./answers.ts";
 import type { Authenticator } from "./authenticator.ts";
 import type { HttpResponse } from "./client.ts";
-import { type ErrorHandler, failure, WindowRefused } from "./errors.ts";
+import { type ErrorHandler, failure, type Verdict, WindowRefused } from "./errors.ts";
 import { type Built, MAX_WAIT_MS, type SentRequest } from "./request.ts";
 
 /** `ignored`: the error handler says to go on as if there were nothing, whatever the answer holds. `tooMuch`: to ask for less. */
@@ -53,15 +53,9 @@ export async function attempt(
       const verdict = { ...judged, message: redactText(judged.message, secrets) };
       message = verdict.message;
       limits = response.status === 429 || verdict.action === "rate_limited";
-      // To ignore an error is to go on without the answer. One that is none counts, as in the reference.
-      if (verdict.action === "success" || (verdict.action === "ignore" && response.status < 400)) {
-        answers?.keep(asked, response);
-        return { response, request: shown };
-      }
-      if (verdict.action === "ignore") return { ignored: verdict.message, answer: response };
-      if (verdict.action === "reset_pagination") return { reset: true };
-      if (verdict.action === "reduce_page_size") return { tooMuch: verdict.message };
-      if (verdict.action === "split_request_window") throw new WindowRefused(verdict.message);
+      const outcome = outcomeOf(verdict, response, shown);
+      if (outcome && "response" in outcome) answers?.keep(asked, response);
+      if (outcome) return outcome;
       if (
         (verdict.action === "refresh_token" || response.status === 401) &&
         !refreshed &&
@@ -86,6 +80,21 @@ export async function attempt(
     if (limits && another) continue;
     await wait(context, errors, response, tries + limited, message, limits);
   }
+}
+
+// What the request has come to; undefined where it failed, or is to be sent again.
+function outcomeOf(
+  { action, message }: Verdict,
+  response: HttpResponse,
+  request: () => SentRequest,
+): Outcome | undefined {
+  // To ignore an error is to go on without the answer. One that is none counts, as in the reference.
+  if (action === "success" || (action === "ignore" && response.status < 400)) return { response, request };
+  if (action === "ignore") return { ignored: message, answer: response };
+  if (action === "reset_pagination") return { reset: true };
+  if (action === "reduce_page_size") return { tooMuch: message };
+  if (action === "split_request_window") throw new WindowRefused(message);
+  return undefined;
 }
 
 // A connection that broke has a cause. An answer that is too large or is led in circles will be so again.
