@@ -90,23 +90,37 @@ const headerNames = /^(?:x-)?next-?(cursor|token|page)$|^x-(cursor)$/;
 
 /** How pages may go on, the likeliest first; "none" is not among them. `key`: the field that tells records apart. */
 export function paginations(page: Page, records: number, key?: string): Pagination[] {
-  const found: Pagination[] = [];
-  if (/rel="?next"?/i.test(page.headers["link"] ?? "")) found.push({ type: "link" });
-  for (const [name, value] of Object.entries(page.headers)) {
+  const scalars = scalarsOf(page.body);
+  const more = scalars.find(({ path, value }) => value === true && /has_?(more|next)/i.test(path.at(-1) ?? ""))?.path;
+  const named = [...inHeaders(page), ...inBody(scalars), ...byCounters(page, scalars, records)];
+  // Nothing named but a total that is larger, or a round number of records: the two common ways are worth a try.
+  const larger = scalars.some(({ path, value }) => isTotal(path) && Number(value) > records);
+  const common = named.length === 0 && (more || larger || (records >= 10 && records % 5 === 0));
+  const found = [...named, ...behindLast(key, more), ...(common ? commonOnes(records) : [])];
+  return found.filter((each, at) => found.findIndex((other) => isSame(each, other)) === at);
+}
+
+function* inHeaders({ headers }: Page): Generator<Pagination> {
+  if (/rel="?next"?/i.test(headers["link"] ?? "")) yield { type: "link" };
+  for (const [name, value] of Object.entries(headers)) {
     const [, next, own] = headerNames.exec(name) ?? [];
     const parameter = (next ?? own ?? "").replace("token", "page_token");
-    if (parameter && value) found.push({ type: "header", name, parameter });
+    if (parameter && value) yield { type: "header", name, parameter };
   }
-  const scalars = scalarsOf(page.body);
+}
+
+function* inBody(scalars: readonly Scalar[]): Generator<Pagination> {
   for (const { path, value } of scalars) {
-    const place = path.join(".");
     if (typeof value !== "string" || value === "") continue;
     const isUrl = /^(https?:\/\/|\/)\S+$/.test(value);
-    if (isUrl && /next/i.test(place)) found.push({ type: "next_url", path });
+    if (isUrl && /next/i.test(path.join("."))) yield { type: "next_url", path };
     else if (!isUrl && cursorNames.test(path.at(-1) ?? ""))
-      found.push({ type: "cursor", path, parameter: named(path) });
+      yield { type: "cursor", path, parameter: cursorParameter(path) };
   }
-  const query = new URL(page.url).searchParams;
+}
+
+function* byCounters({ url }: Page, scalars: readonly Scalar[], records: number): Generator<Pagination> {
+  const query = new URL(url).searchParams;
   const counters = [
     ...[...query].map(([name, value]) => ({ name, value: Number(value) })),
     ...scalars.map(({ path, value }) => ({
@@ -114,27 +128,27 @@ export function paginations(page: Page, records: number, key?: string): Paginati
       value: value === null ? Number.NaN : Number(value),
     })),
   ].filter(({ value }) => Number.isInteger(value));
-  const isMore = ({ path, value }: Scalar): boolean => value === true && /has_?(more|next)/i.test(path.at(-1) ?? "");
-  const more = scalars.find(isMore)?.path;
-  const larger = scalars.some(({ path, value }) => isTotal(path) && Number(value) > records);
   const size = sizeOf(scalars, query) ?? records;
-  for (const { name } of counters) if (offsetNames.test(name)) found.push({ type: "offset", parameter: name, size });
+  for (const { name } of counters) if (offsetNames.test(name)) yield { type: "offset", parameter: name, size };
   for (const { name, value } of counters) {
     if (!pageNames.test(name) || value > 1) continue;
     for (const parameter of query.has(name) ? [name] : ["page", name])
-      found.push({ type: "page", parameter, size, start: value });
+      yield { type: "page", parameter, size, start: value };
   }
-  if (more && key !== undefined)
-    for (const parameter of ["starting_after", "after", "since_id"])
-      found.push({ type: "last", field: key, more, parameter });
-  // Nothing named but a total that is larger, or a round number of records: the two common ways are worth a try.
-  if (!found.some(({ type }) => type !== "last") && (more || larger || (records >= 10 && records % 5 === 0)))
-    found.push(
-      { type: "page", parameter: "page", size: records, start: 1 },
-      { type: "page", parameter: "page", size: records, start: 0 },
-      { type: "offset", parameter: "offset", size: records },
-    );
-  return found.filter((each, at) => found.findIndex((other) => isSame(each, other)) === at);
+}
+
+// A field of the last record, where the answer says whether there are more.
+function* behindLast(field: string | undefined, more: readonly string[] | undefined): Generator<Pagination> {
+  if (field === undefined || !more) return;
+  for (const parameter of ["starting_after", "after", "since_id"]) yield { type: "last", field, more, parameter };
+}
+
+function commonOnes(size: number): Pagination[] {
+  return [
+    { type: "page", parameter: "page", size, start: 1 },
+    { type: "page", parameter: "page", size, start: 0 },
+    { type: "offset", parameter: "offset", size },
+  ];
 }
 
 const isSame = (a: Pagination, b: Pagination): boolean => JSON.stringify(a) === JSON.stringify(b);
@@ -142,7 +156,7 @@ const isSame = (a: Pagination, b: Pagination): boolean => JSON.stringify(a) === 
 const isTotal = (path: readonly string[]): boolean =>
   /^(total|total_?count|total_?items|totalResults|count)$/i.test(path.at(-1) ?? "");
 
-function named(path: readonly string[]): string {
+function cursorParameter(path: readonly string[]): string {
   const name = path.at(-1) ?? "";
   return parameterOf[name.toLowerCase()] ?? (/^next$/i.test(name) ? "cursor" : name);
 }
