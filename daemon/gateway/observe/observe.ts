@@ -104,25 +104,18 @@ export function createObserver({ clock, logger, metrics, ledger }: ObserverParts
     },
     replayed(call, status) {
       metrics.replayed();
-      logger.info("gateway.replayed", {
-        request_id: call.requestId,
-        operation: call.operation,
-        identity: call.principal.id ?? call.principal.type,
-        environment: call.principal.environment,
-        status,
-      });
+      logger.info("gateway.replayed", { ...whoAsked(call), status });
     },
     refused(call, code) {
       metrics.refused(code);
-      logger.info("gateway.refused", {
-        request_id: call.requestId,
-        operation: call.operation,
-        identity: call.principal.id ?? call.principal.type,
-        environment: call.principal.environment,
-        code,
-      });
+      logger.info("gateway.refused", { ...whoAsked(call), code });
     },
   };
+}
+
+function whoAsked({ requestId, operation, principal }: GatewayCall) {
+  const { id, type, environment } = principal;
+  return { request_id: requestId, operation, identity: id ?? type, environment };
 }
 
 /** Pico-dollars, or null for a model without a price. */

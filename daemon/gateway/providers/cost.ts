@@ -2,7 +2,7 @@
 import { isAscii } from "node:buffer";
 import { scanBody } from "#daemon/gateway/format/scan.ts";
 import { stringEnd } from "#shared/json-text.ts";
-import { failure, UpstreamError } from "./failure.ts";
+import { noAnswer } from "./failure.ts";
 
 /** Bytes up to which an answer is put together as a text. */
 const SHORT = 64 * 1024;
@@ -60,10 +60,10 @@ export function readAnswer(body: Buffer, parse: (text: string) => unknown = JSON
   try {
     answer = parse(text);
   } catch {
-    throw new UpstreamError(failure("protocol", "The provider's answer is not valid JSON.", { upstreamStatus: 200 }));
+    throw noAnswer("is not valid JSON");
   }
   if (typeof answer !== "object" || answer === null || Array.isArray(answer)) {
-    throw new UpstreamError(failure("protocol", "The provider's answer is no JSON object.", { upstreamStatus: 200 }));
+    throw noAnswer("is no JSON object");
   }
   return { body, text, answer: answer as Answer };
 }

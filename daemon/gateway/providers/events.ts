@@ -2,7 +2,7 @@
 import { createParser } from "eventsource-parser";
 import { parseExact } from "#daemon/gateway/format/exact-json.ts";
 import { isJson } from "#shared/json-text.ts";
-import { failure, UpstreamError } from "./failure.ts";
+import { brokenStream } from "./failure.ts";
 
 export const MAX_EVENT = 8 * 1024 * 1024;
 
@@ -33,9 +33,7 @@ export function jsonEvents(take: (event: Event) => void): EventReader {
     push(chunk) {
       pending += chunk.length;
       if (pending > MAX_EVENT) {
-        throw new UpstreamError(
-          failure("protocol", `An event of the provider's stream is larger than ${MAX_EVENT} bytes.`),
-        );
+        throw brokenStream(`An event of the provider's stream is larger than ${MAX_EVENT} bytes.`);
       }
       parser.feed(decoder.decode(chunk, { stream: true }));
     },
@@ -52,10 +50,10 @@ export function jsonEvent(data: string): Event {
   try {
     event = parseExact(data);
   } catch {
-    throw new UpstreamError(failure("protocol", "An event of the provider's stream is not valid JSON."));
+    throw brokenStream("An event of the provider's stream is not valid JSON.");
   }
   if (typeof event !== "object" || event === null || Array.isArray(event)) {
-    throw new UpstreamError(failure("protocol", "An event of the provider's stream is no JSON object."));
+    throw brokenStream("An event of the provider's stream is no JSON object.");
   }
   return event as Event;
 }

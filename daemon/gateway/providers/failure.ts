@@ -132,6 +132,16 @@ export class UpstreamError extends Error {
   }
 }
 
+/** A 200 that is no answer: `what` says what is wrong with it. */
+export function noAnswer(what: string): UpstreamError {
+  return new UpstreamError(failure("protocol", `The provider's answer ${what}.`, { upstreamStatus: 200 }));
+}
+
+/** A stream that cannot be read on. */
+export function brokenStream(message: string): UpstreamError {
+  return new UpstreamError(failure("protocol", message));
+}
+
 /** An answer that its model gave up, in the provider's word for it. */
 export function givenUp(word: string, usage: TokenUsage | null): UpstreamError {
   return new UpstreamError(

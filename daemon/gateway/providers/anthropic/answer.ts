@@ -5,7 +5,7 @@ import type { ReasoningDetail, ToolCall } from "#daemon/gateway/format/completio
 import { parseExact } from "#daemon/gateway/format/exact-json.ts";
 import { completionBody, estimatedUsage } from "../answer.ts";
 import { parseAnswer } from "../cost.ts";
-import { failure, UpstreamError } from "../failure.ts";
+import { noAnswer, UpstreamError } from "../failure.ts";
 import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { freshId } from "../tool-id.ts";
@@ -19,7 +19,7 @@ export function readMessage(body: Buffer, context: ReadContext, thoughts: Though
   const message = parseAnswer(body, parseExact);
   if (message["type"] === "error") throw new UpstreamError(anthropicError(message, context.target));
   if (!Array.isArray(message["content"])) {
-    throw new UpstreamError(failure("protocol", "The provider's answer has no content.", { upstreamStatus: 200 }));
+    throw noAnswer("has no content");
   }
   let text = "";
   let reasoning = "";

@@ -5,7 +5,7 @@ import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
 import { isCount } from "#daemon/gateway/format/usage.ts";
 import { type ChunkStream, chunkStream } from "../chunks.ts";
 import { type Event, jsonEvents } from "../events.ts";
-import { failure, UpstreamError } from "../failure.ts";
+import { brokenStream, failure, UpstreamError } from "../failure.ts";
 import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { freshId } from "../tool-id.ts";
@@ -105,7 +105,7 @@ export function anthropicDecoder(context: ReadContext, emit: Emit, thoughts: Tho
         // Proxies that try again are known to begin the same message twice, or another one within it.
         const id = string(message["id"]);
         if (open === id) return;
-        if (open !== null) throw new UpstreamError(failure("protocol", "The provider's stream has two messages."));
+        if (open !== null) throw brokenStream("The provider's stream has two messages.");
         open = id;
         chunks.identify(id, string(message["model"]));
         counted = { ...fields(message["usage"]) };

@@ -1,7 +1,7 @@
 // AWS's binary event stream (vnd.amazon.eventstream): length-prefixed frames with two CRCs. AWS's codec reads a frame; cutting the bytes
 // into frames, and bounding them, is done here.
 import { EventStreamCodec } from "@smithy/eventstream-codec";
-import { failure, UpstreamError } from "../failure.ts";
+import { brokenStream } from "../failure.ts";
 
 export interface Frame {
   /** `event`, `exception` or `error`. */
@@ -43,7 +43,8 @@ export function frameReader(take: (frame: Frame) => void): FrameReader {
       needed = LENGTH_FIELD;
       while (bytes.length >= LENGTH_FIELD) {
         const length = bytes.readUInt32BE(0);
-        if (length < LEAST_FRAME || length > MAX_FRAME) throw broken(`has a frame of ${length} bytes`);
+        if (length < LEAST_FRAME || length > MAX_FRAME)
+          throw brokenStream(`The provider's stream has a frame of ${length} bytes.`);
         if (bytes.length < length) {
           needed = length;
           break;
@@ -63,7 +64,7 @@ function read(bytes: Buffer): Frame {
   try {
     message = codec.decode(bytes);
   } catch {
-    throw broken("has a damaged frame");
+    throw brokenStream("The provider's stream has a damaged frame.");
   }
   const header = (name: string) => String(message.headers[name]?.value ?? "");
   return {
@@ -71,8 +72,4 @@ function read(bytes: Buffer): Frame {
     type: header(":event-type") || header(":exception-type") || header(":error-code"),
     payload: Buffer.from(message.body).toString("utf8") || header(":error-message"),
   };
-}
-
-function broken(what: string): UpstreamError {
-  return new UpstreamError(failure("protocol", `The provider's stream ${what}.`));
 }

@@ -4,7 +4,7 @@ import type { DrawnImage, ToolCall } from "#daemon/gateway/format/completion.ts"
 import { parseExact } from "#daemon/gateway/format/exact-json.ts";
 import { type AnswerChoice, completionBody, estimatedUsage } from "../answer.ts";
 import { parseAnswer } from "../cost.ts";
-import { failure, givenUp, UpstreamError } from "../failure.ts";
+import { givenUp, noAnswer, UpstreamError } from "../failure.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { ReadContext } from "../wire.ts";
 import { callArguments, calledName, callId, signatureIn } from "./calls.ts";
@@ -19,7 +19,7 @@ export function readAnswer(body: Buffer, context: ReadContext, signatures: Thoug
   const candidates = list(answer["candidates"]).map(fields);
   const blocked = fields(answer["promptFeedback"])["blockReason"];
   if (candidates.length === 0 && !blocked) {
-    throw new UpstreamError(failure("protocol", "The provider's answer has no candidates.", { upstreamStatus: 200 }));
+    throw noAnswer("has no candidates");
   }
   const choices: AnswerChoice[] = candidates.map((candidate) => choiceOf(candidate, context, signatures));
   if (choices.length === 0) choices.push({ text: "", reasoning: "", toolCalls: [], finish: "content_filter" });

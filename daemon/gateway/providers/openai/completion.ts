@@ -1,12 +1,11 @@
 // OpenAI's whole answer: the vendor's bytes with `cost_usd` put into the usage; written anew only where an imitation left out what the
 // specification requires.
-
 import { fields } from "#contract/json-object.ts";
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
 import { estimateUsage } from "#daemon/gateway/format/estimate.ts";
 import { onTier, type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
 import { readAnswer, spliceCost } from "../cost.ts";
-import { failure, UpstreamError } from "../failure.ts";
+import { noAnswer, UpstreamError } from "../failure.ts";
 import { secretsOf } from "../secrets.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { callIds, keepReasoning } from "../thoughts/reasoning.ts";
@@ -39,7 +38,7 @@ export function readCompletion(
     throw new UpstreamError(streamFailure(answer["error"], secretsOf(context.target)));
   }
   if (!Array.isArray(answer["choices"]) || answer["choices"].length === 0) {
-    throw new UpstreamError(failure("protocol", "The provider's answer has no choices.", { upstreamStatus: 200 }));
+    throw noAnswer("has no choices");
   }
   const counted = usageFromWire(answer["usage"], thoughtsInTotal(context.target));
   const choices = answer["choices"].map(fields);

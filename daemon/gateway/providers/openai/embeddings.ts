@@ -6,7 +6,7 @@ import { noUsage, promptTokens, type TokenUsage, usageFromWire } from "#daemon/g
 import { estimateEmbeddingTokens } from "#daemon/gateway/pricing/estimate.ts";
 import type { AttemptOptions, EmbeddingCall, Target } from "../adapter.ts";
 import { readAnswer, spliceCost } from "../cost.ts";
-import { failure, UpstreamError } from "../failure.ts";
+import { noAnswer, UpstreamError } from "../failure.ts";
 import { secretsOf } from "../secrets.ts";
 import type { Additions } from "./additions.ts";
 import { type Fields, isWhole } from "./conform.ts";
@@ -32,8 +32,7 @@ export function readEmbeddings(
   const parsed = readAnswer(body);
   const { error, data, usage: shown } = parsed.answer;
   if (error) throw new UpstreamError(streamFailure(error, secretsOf(target)));
-  if (!Array.isArray(data) || data.length === 0 || !data.every(isEmbedding))
-    throw new UpstreamError(failure("protocol", "The provider's answer has no embeddings.", { upstreamStatus: 200 }));
+  if (!Array.isArray(data) || data.length === 0 || !data.every(isEmbedding)) throw noAnswer("has no embeddings");
   const counted = usageFromWire({ completion_tokens: 0, ...fields(shown) });
   const usage = counted ?? { ...noUsage, input: estimateEmbeddingTokens(request.input), estimated: true };
   const cost = costOf(usage);

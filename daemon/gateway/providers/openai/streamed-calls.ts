@@ -1,7 +1,7 @@
 // The tool calls of a stream of OpenAI's format: which call each piece belongs to, where a server leaves out its id or its place, gives two one
 // place, or says its name late. Clients take a call's first piece for the one that has its id and its name, and its place for one in a list.
 import { fields, list, string } from "#contract/json-object.ts";
-import { failure, UpstreamError } from "../failure.ts";
+import { brokenStream } from "../failure.ts";
 import { freshId } from "../tool-id.ts";
 
 /** Of a choice: no model makes so many. */
@@ -57,7 +57,8 @@ export function soundPlaces(delta: Fields, calls: Calls): boolean {
 
 function begin(calls: Calls, place: number, id: string): Call {
   const call = { id, at: -1, held: "" };
-  if (calls.told + calls.nameless.size >= MOST_CALLS) throw tooMuch(`makes more than ${MOST_CALLS} calls`);
+  if (calls.told + calls.nameless.size >= MOST_CALLS)
+    throw brokenStream(`The provider's stream makes more than ${MOST_CALLS} calls.`);
   calls.newest = call;
   calls.begun.set(place, call).set(id, call);
   calls.nameless.add(call);
@@ -91,7 +92,10 @@ function mendedPiece(piece: Fields, calls: Calls): Fields[] {
   if (calls.nameless.has(call)) {
     call.held += args ?? "";
     calls.held += args?.length ?? 0;
-    if (calls.held > MOST_HELD) throw tooMuch(`holds more than ${MOST_HELD} characters of calls that it has not named`);
+    if (calls.held > MOST_HELD)
+      throw brokenStream(
+        `The provider's stream holds more than ${MOST_HELD} characters of calls that it has not named.`,
+      );
     if (name === "") return [];
     const { function: held, ...place } = opening(tell(call, calls), name);
     return [{ ...rest, ...place, function: { ...more, ...held } }];
@@ -119,8 +123,4 @@ function callOf(piece: Fields, calls: Calls): Call {
 /** The specification's chunks know functions alone; OpenAI streams calls of custom tools all the same. */
 export function isCustom(piece: Fields): boolean {
   return typeof piece["custom"] === "object" && piece["custom"] !== null;
-}
-
-function tooMuch(what: string): UpstreamError {
-  return new UpstreamError(failure("protocol", `The provider's stream ${what}.`));
 }
