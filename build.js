@@ -95,7 +95,7 @@ const entries = [
   ...["storage-worker", "sqlite-query", "sync-worker", "connector-worker", "check-worker", "contract-worker"],
   "cell-starter",
 ];
-for (const name of entries) if (existsSync(`daemon/entry/${name}.ts`)) programs[name] = `daemon/entry/${name}.ts`;
+for (const name of entries) programs[name] = `daemon/entry/${name}.ts`;
 
 rmSync("dist", { recursive: true, force: true });
 // A cell's programs: one file each and no createRequire in reach, nothing of the daemon's code comes near a controller.

@@ -1,6 +1,5 @@
 // What every part of the daemon stands on: clock, log, metrics, traces, configuration, storage, credentials. Made once by
 // app.ts, in the order in which the parts need each other, and freed in the opposite one.
-
 import { type Clock, systemClock } from "#shared/clock.ts";
 import { stateFolder, userStateFolder } from "#shared/paths.ts";
 import { type LocalCredentials, loadLocalCredentials } from "./identity/local-credentials.ts";

@@ -1,5 +1,4 @@
 // The AI gateway over the daemon's foundation: its way out, its stores, its seal, and the configuration that it follows.
-
 import { createEgress, type Egress } from "./egress/egress.ts";
 import type { Foundation } from "./foundation.ts";
 import { createPipeline, type GatewayPipeline } from "./gateway/pipeline.ts";

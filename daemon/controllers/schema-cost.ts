@@ -1,6 +1,5 @@
 // How long checking against a schema may take: most schemas look at each part of a value once; patterns, and forms that refer back to
 // themselves, may look at it a number of times that only they know.
-
 import type { Schema } from "./versions/schema.ts";
 
 export type Cost =

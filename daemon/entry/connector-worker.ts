@@ -1,5 +1,4 @@
 // The process that runs declarative connectors for the command line: one job, told over IPC; it ends with its parent.
-
 import type { ConnectorReply, ConnectorRequest, EvalCase } from "#contract/connector-worker.ts";
 import { userStateFolder } from "#shared/paths.ts";
 import { endable } from "#shared/token-ipc.ts";

@@ -1,5 +1,4 @@
 // The gateway as one object: the engagement that is current, and everything that lives longer than a call.
-
 import { isMagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import { headers as names } from "#contract/protocol.ts";

@@ -1,6 +1,5 @@
 // One error, three forms on the wire: problem+json (RFC 9457) for the core API and the runtime, OpenAI's for the gateway,
 // RFC 6749's (section 5.2) for the token endpoint. All are made from the catalogue.
-
 import { type ErrorCode, errors, isMagicError, MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import { pointerParts } from "#contract/json-pointer.ts";

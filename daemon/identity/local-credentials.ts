@@ -1,6 +1,5 @@
 // The credentials that `magic daemon start` prints. They outlive the daemon: made once for a root, kept beside its state in a
 // file that only the user can read.
-
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { MagicError } from "#contract/errors.ts";

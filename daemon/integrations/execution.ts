@@ -1,5 +1,4 @@
 // What runs behind the resources. The sandbox simulates, live does it; routes, validation, storage and state machines are shared.
-
 import type { ConnectionStatus } from "#contract/states.ts";
 import type { DiscoveredObject, StateKeeper, SyncOutcome, SyncProgress } from "#contract/sync.ts";
 import type { ConnectionRecord, Health } from "#daemon/storage/tables/connection.ts";

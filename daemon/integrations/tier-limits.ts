@@ -1,6 +1,6 @@
 // How many connections and active syncs a tier allows. The sandbox has no such limits.
 import type { Principal } from "#contract/identity.ts";
-import type { ResourceLimit } from "#daemon/storage/tables/connection.ts";
+import type { ResourceLimit } from "#daemon/storage/resource.ts";
 
 const limits = {
   starter: { connections: 5, "active syncs": 3 },

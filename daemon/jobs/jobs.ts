@@ -1,6 +1,5 @@
 // The durable queue and scheduler: a job put here runs at its time, at least once, across restarts. One interface whatever holds
 // the rows; who needs work to outlive the process defines a queue.
-
 import type { Presence } from "#daemon/storage/presence.ts";
 import type { Claim } from "#daemon/storage/repositories/job.ts";
 import type { Storage } from "#daemon/storage/storage.ts";

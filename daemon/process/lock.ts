@@ -1,6 +1,5 @@
 // One daemon a root: the owner holds a SQLite file with an exclusive lock. The operating system frees it when the owner dies,
 // however it dies, so there is no stale lock to clean up.
-
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { MagicError } from "#contract/errors.ts";

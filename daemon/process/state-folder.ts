@@ -1,5 +1,4 @@
 // The state folder: the user's alone, ignored by git, and checked before anything is built on it.
-
 import { chmod, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { MagicError } from "#contract/errors.ts";

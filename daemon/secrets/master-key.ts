@@ -1,5 +1,4 @@
 // The master key: 32 random bytes in the user's state folder (0600), never beside the data that it protects.
-
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,

@@ -3,15 +3,9 @@
 import { MagicError } from "#contract/errors.ts";
 import type { Environment } from "#contract/protocol.ts";
 import { mayMove, type SyncStatus, syncStates } from "#contract/states.ts";
-import { refuseOver } from "./limit.ts";
+import { type One, type ResourceLimit, refuseOver } from "./resource.ts";
 import type { Db } from "./schema.ts";
-import type { ResourceLimit } from "./tables/connection.ts";
 import type { RunBody, RunRecord, RunTable, SyncBody, SyncRecord, SyncTable } from "./tables/sync.ts";
-
-export interface One {
-  readonly id: string;
-  readonly environment: Environment;
-}
 
 /** One statement: the sync and its last run are of the same moment, also outside a transaction. */
 export async function get(db: Db, { id, environment }: One): Promise<SyncRecord | null> {

@@ -1,6 +1,5 @@
 // The log on disk: what is new in the stream is appended a few times a second; files rotate by size, so that all of them together
 // stay bounded. A full or read-only disk costs log lines, never the daemon.
-
 import { appendFileSync, closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { appendFile, type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";

@@ -1,6 +1,5 @@
 // Spans of a request: kept per request_id for GET /v1/traces/:request_id and handed to a sink in batches, to be stored.
 // Ids and the traceparent header follow W3C Trace Context (level 1, section 3.2).
-
 import { type Clock, rfc3339, systemClock } from "#shared/clock.ts";
 import { randomHex } from "#shared/ids.ts";
 

@@ -1,5 +1,4 @@
 // magic build: a controller as one file that can be deployed anywhere: contract, bundle, source map, digest.
-
 import { realpathSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { buildController } from "#client/controllers.ts";

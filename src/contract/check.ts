@@ -1,6 +1,5 @@
 // A read document against a schema: every problem at once, with its place, what was found, and what to write instead.
 // Schemas say it in words through two annotations: `x-form` (what a value must look like) and `examples`.
-
 import type { ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { TSchema } from "typebox";

@@ -1,5 +1,4 @@
 // Reads and checks magic.yaml: the schema first, then what no schema can say (names that must exist elsewhere in the file).
-
 import type { ValidateFunction } from "ajv/dist/2020.js";
 import { checkAgainst, compileCheck } from "./check.ts";
 import { toPointer } from "./json-pointer.ts";

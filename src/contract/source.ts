@@ -1,6 +1,5 @@
 // Text that a person wrote (YAML 1.2 or JSON) -> its value, and where every part of it stands. Hostile text is expected: sizes
 // and depth are bounded, aliases are refused (`&a [*a]` is a circular object, and a few lines of them can grow without end).
-
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit, type YAMLMap } from "yaml";
 import { pointerParts } from "./json-pointer.ts";
 import type { Problem } from "./problem.ts";

@@ -1,5 +1,4 @@
 // Live syncs as both programs speak of them: modes, what a worker process is asked to do, what it answers over its IPC channel.
-
 import type { TokenAnswer, TokenRequest } from "./tokens.ts";
 
 export const syncModes = ["full_refresh", "incremental", "cdc"] as const;

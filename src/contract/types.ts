@@ -1,6 +1,5 @@
 // TypeScript types of a contract's schemas: `Input` and `Output`, for the handler's author. They err on the wide side: whatever
 // a type cannot say is left to the check at run time.
-
 import type { ControllerContract } from "./controller.ts";
 import { list } from "./json-object.ts";
 

@@ -1,6 +1,5 @@
 // What an editor needs to complete and check a project without any install: JSON Schemas of its YAML files, and a tsconfig that
 // finds magic/sdk here. They lie in .magic/, made anew whenever they differ, and are not committed.
-
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ControllerContract } from "#contract/controller.ts";

@@ -1,5 +1,4 @@
 // The project around a new controller: magic.yaml, tsconfig.json, .gitignore, and what the db template needs.
-
 import {
   closeSync,
   copyFileSync,

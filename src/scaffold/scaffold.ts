@@ -1,6 +1,5 @@
 // Makes a new controller: everything is rendered and written beside its place first, then moved there, so that a failure leaves
 // nothing behind.
-
 import { randomBytes } from "node:crypto";
 import { cpSync, existsSync, lstatSync, mkdirSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";

@@ -1,5 +1,4 @@
 // `magic validate`: which files to check, and every problem in them. Needs no daemon.
-
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { ControllerContract } from "#contract/controller.ts";

@@ -1,6 +1,5 @@
 // A daemon's runtime on a machine that lacks some system calls: a filter that this process lays on itself answers them as an old kernel
 // would. Prints what isolation is in force and what becomes of a deploy and an invocation.
-
 import { digestOf } from "#daemon/controllers/bundle/digest.ts";
 import { action, answer, assemble, ifEqual, label, load, offset } from "#daemon/controllers/cell/lockdown/bpf.ts";
 import { openKernel } from "#daemon/controllers/cell/lockdown/kernel.ts";

@@ -1,5 +1,4 @@
 // What leaves for Bedrock, case by case of its documentation, as a real server receives it.
-
 import { AwsV4Signer } from "aws4fetch";
 import { describe, expect, test } from "vitest";
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";

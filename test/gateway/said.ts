@@ -1,5 +1,4 @@
 // What an answer says, in one form for OpenAI's documents and for the AI SDK's, so that the two can be compared.
-
 import type { ChatCompletionChunk } from "openai/resources";
 import type { ChatOutcome } from "#daemon/gateway/providers/adapter.ts";
 import { specification } from "./specification.ts";

@@ -1,6 +1,5 @@
 // Twenty-seven ways in which a provider can fail, in five ecosystems, over real sockets: each ends within the time limit in a terminal
 // error, and none of them in `[DONE]`.
-
 import type { AddressInfo } from "node:net";
 import { createServer, type Server, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";

@@ -1,6 +1,5 @@
 // Where one JSON Schema (2020-12) refuses what another accepts. Errs on the side of naming a break: what it cannot compare counts as one
 // when it changed.
-
 import { canonicalJson } from "#contract/canonical-json.ts";
 import { list } from "#contract/json-object.ts";
 import { schemaErrors } from "#contract/json-schema/value-errors.ts";

@@ -1,5 +1,4 @@
 // Whether one value could fit two forms of a `oneOf`.
-
 import { canonicalJson } from "#contract/canonical-json.ts";
 import { list } from "#contract/json-object.ts";
 import { resolve } from "./resolve.ts";

@@ -1,5 +1,4 @@
 // What a schema comes to that refers to others or stands in several parts.
-
 import { canonicalJson } from "#contract/canonical-json.ts";
 import { list } from "#contract/json-object.ts";
 import { pointerParts, valueAt } from "#contract/json-pointer.ts";

@@ -1,6 +1,5 @@
 // One engagement: what magic.yaml says about the gateway, compiled once. A request works on the engagement that was current when
 // it came, to its end, so that a reload drops nothing.
-
 import { modelPattern, type Pattern } from "#contract/model-pattern.ts";
 import { providerTypes } from "#contract/project-gateway.ts";
 import { type ServiceTier, serviceTiers } from "#daemon/gateway/format/usage.ts";

@@ -1,7 +1,6 @@
 // OpenAI's types and ranges for a whole chat request, checked before anything is translated: what a translated provider gets must be
 // meaningful, and its vendor's error messages would speak of fields that the caller never wrote. Parameters that OpenAI has but a
 // provider lacks are providers/support.ts's; unknown ones too.
-
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import { fields } from "#contract/json-object.ts";
 import { pointerParts } from "#contract/json-pointer.ts";

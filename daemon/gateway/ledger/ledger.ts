@@ -1,6 +1,5 @@
 // The ledger: every dispatch becomes a row, appended in batches a tenth of a second apart together with the budgets it changed, so
 // that both agree after any crash. Nothing on a request's path waits for it, but for what a key keeps.
-
 import type { BudgetChanges, Budgets } from "#daemon/gateway/budgets/budgets.ts";
 import type { AccountChange } from "#daemon/gateway/budgets/store.ts";
 import { isRefusal } from "#daemon/storage/failure.ts";

@@ -1,5 +1,4 @@
 // The errors, from the catalogue that makes the answers.
-
 import type { ErrorEntry } from "#contract/errors/entry.ts";
 import { type ErrorCode, errors } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";

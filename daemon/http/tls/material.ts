@@ -1,5 +1,4 @@
 // What the TLS listener serves: the user's certificate and key, or a local pair that is made here, kept, and renewed in time.
-
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { hostname, networkInterfaces } from "node:os";

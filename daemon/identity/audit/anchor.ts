@@ -1,6 +1,5 @@
 // The head of the audit chain, kept outside the database: who can write the database alone cannot cut the log's end off
 // unseen. It also holds the base that retention left behind. Itself under a MAC, in the user's state folder, 0600.
-
 import { createHmac, hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";

@@ -1,6 +1,5 @@
 // What the catalogue shows of a declarative manifest: https://docs.airbyte.com/platform/connector-development/config-based/
 // Our own facts about it stand in `metadata.magic`, which the format leaves to its users.
-
 import { fields, isObject } from "#contract/json-object.ts";
 import type { Connector } from "#contract/wire/connectors.ts";
 import { type Component, optionalChild, optionalText, typeOf } from "../connectors/declarative/manifest/component.ts";

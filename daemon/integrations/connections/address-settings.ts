@@ -1,5 +1,4 @@
 // Which settings a declarative manifest makes addresses of: read off its templates. What cannot be told for certain is all of them.
-
 import { hash } from "node:crypto";
 import { isObject } from "#contract/json-object.ts";
 import { loadManifest } from "../connectors/declarative/manifest/load.ts";

@@ -2,11 +2,11 @@
 import type { Environment } from "#contract/protocol.ts";
 import { type ConnectionStatus, connectionStates, mayMove } from "#contract/states.ts";
 import { connectionDocument } from "../connection-document.ts";
-import { refuseOver } from "../limit.ts";
 import { type Page, paged, type Slice, slice } from "../page.ts";
+import { type One, type ResourceLimit, refuseOver } from "../resource.ts";
 import type { Db } from "../schema.ts";
 import { writeStatus } from "../sync-rows.ts";
-import type { ConnectionBody, ConnectionRecord, ConnectionTable, Health, ResourceLimit } from "../tables/connection.ts";
+import type { ConnectionBody, ConnectionRecord, ConnectionTable, Health } from "../tables/connection.ts";
 import { cancel as cancelJob } from "./job.ts";
 import { end as endRun } from "./run.ts";
 import { emit } from "./webhook.ts";
@@ -33,11 +33,6 @@ export async function create(
     .values({ ...row, body, revision: 1 })
     .execute();
   return { ...connection, revision: 1 };
-}
-
-export interface One {
-  readonly id: string;
-  readonly environment: Environment;
 }
 
 export async function get(db: Db, { id, environment }: One): Promise<ConnectionRecord | null> {

@@ -1,5 +1,4 @@
 // Keys, clients and gateway tokens, and their secrets. Who may make and change which is decided by the caller.
-
 import { DAY_MS } from "#shared/clock.ts";
 import { type Page, paged, type Slice, slice } from "../page.ts";
 import type { Db } from "../schema.ts";

@@ -3,17 +3,11 @@ import { MagicError } from "#contract/errors.ts";
 import { mayMove, type RunStatus, runStates } from "#contract/states.ts";
 import { newId } from "#shared/ids.ts";
 import { type Page, paged, type Slice, slice } from "../page.ts";
+import type { One, ResourceLimit } from "../resource.ts";
 import { runDocument } from "../run-document.ts";
 import type { Db } from "../schema.ts";
-import {
-  get as findSync,
-  type One,
-  readRun,
-  refuseMissingConnection,
-  refuseOverLimit,
-  writeStatus,
-} from "../sync-rows.ts";
-import type { ConnectionBody, Health, ResourceLimit } from "../tables/connection.ts";
+import { get as findSync, readRun, refuseMissingConnection, refuseOverLimit, writeStatus } from "../sync-rows.ts";
+import type { ConnectionBody, Health } from "../tables/connection.ts";
 import type { RejectTable, RunBody, RunRecord, SyncRecord } from "../tables/sync.ts";
 import { type Claim, finish, holds, put as putJob } from "./job.ts";
 import { emit } from "./webhook.ts";

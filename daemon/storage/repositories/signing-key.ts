@@ -1,5 +1,4 @@
 // The keys of access tokens.
-
 import type { Db } from "../schema.ts";
 import type { SigningKeyTable } from "../tables/signing-key.ts";
 

@@ -4,17 +4,16 @@ import type { Environment } from "#contract/protocol.ts";
 import { runStates, type SyncStatus } from "#contract/states.ts";
 import { newId } from "#shared/ids.ts";
 import { type Page, paged, type Slice, slice } from "../page.ts";
+import type { One, ResourceLimit } from "../resource.ts";
 import type { Db } from "../schema.ts";
 import {
   get,
   missingConnections,
-  type One,
   readRun,
   refuseMissingConnection,
   refuseOverLimit,
   writeStatus,
 } from "../sync-rows.ts";
-import type { ResourceLimit } from "../tables/connection.ts";
 import type { SyncBody, SyncRecord, SyncStateTable, SyncTable } from "../tables/sync.ts";
 import { cancel as cancelJob, put as putJob } from "./job.ts";
 import { end } from "./run.ts";

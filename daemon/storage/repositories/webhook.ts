@@ -3,14 +3,10 @@ import type { Environment } from "#contract/protocol.ts";
 import type { DeliveryStatus } from "#contract/states.ts";
 import { newId } from "#shared/ids.ts";
 import { type Page, paged, type Slice, slice } from "../page.ts";
+import type { One } from "../resource.ts";
 import type { Db } from "../schema.ts";
 import type { Attempt, DeliveryRecord, DeliveryTable, WebhookRecord, WebhookTable } from "../tables/webhook.ts";
 import { put as putJob } from "./job.ts";
-
-interface One {
-  readonly id: string;
-  readonly environment: Environment;
-}
 
 export async function create(db: Db, { webhook }: { webhook: WebhookRecord }): Promise<void> {
   await db

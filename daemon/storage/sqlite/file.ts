@@ -1,5 +1,4 @@
 // The database file before anything writes to it: its folder and mode, and whether it is a sound database.
-
 import { closeSync, existsSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { MagicError } from "#contract/errors.ts";

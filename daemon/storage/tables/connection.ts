@@ -34,15 +34,6 @@ export interface ConnectionBody {
 
 export interface ConnectionRecord extends Omit<ConnectionTable, "body">, ConnectionBody {}
 
-/** What a tier allows of something; null where it allows any number. */
-export interface ResourceLimit {
-  readonly name: string;
-  readonly max: number;
-  readonly tier: string;
-  /** What to do about it, in one sentence. */
-  readonly wayOut: string;
-}
-
 export interface ConnectionTables {
   readonly connection: ConnectionTable;
 }

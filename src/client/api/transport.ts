@@ -1,5 +1,4 @@
 // One call of the API: retried where that is safe, every POST under an Idempotency-Key so that it is.
-
 import { setTimeout as sleep } from "node:timers/promises";
 import { list } from "#contract/json-object.ts";
 import { backoff, jittered } from "#shared/backoff.ts";

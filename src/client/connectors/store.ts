@@ -1,5 +1,4 @@
 // The connectors that a project has added: manifests in `<root>/connectors/<name>.yaml`, kept with the project's code.
-
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,5 +1,4 @@
 // Starts a daemon as a process of its own and waits until it says that it is ready, or why it will not be.
-
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,5 +1,4 @@
 // Writes settings: the command line's own into the user's configuration, all others into the project's magic.yaml.
-
 import { existsSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Document, isMap, parse } from "yaml";

@@ -1,5 +1,4 @@
 // magic connection check: exit code 8 when the system does not answer.
-
 import { pathPart } from "#client/path-part.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";

@@ -1,5 +1,4 @@
 // magic sync rejects: of a run, or of a sync's last run.
-
 import { pathPart } from "#client/path-part.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";

@@ -1,5 +1,4 @@
 // magic sync pause, magic sync resume
-
 import { pathPart } from "#client/path-part.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { type CommandModule, defineCommand } from "#commands/command.ts";

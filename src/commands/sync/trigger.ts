@@ -1,5 +1,4 @@
 // magic sync trigger: with --wait it ends when the run does, and fails when the run failed.
-
 import { pathPart } from "#client/path-part.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";

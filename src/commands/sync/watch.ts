@@ -1,5 +1,4 @@
 // magic sync watch: follows the run under way to its end; where there is none, shows the last one.
-
 import { pathPart } from "#client/path-part.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";

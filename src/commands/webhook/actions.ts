@@ -1,5 +1,4 @@
 // magic webhook roll, test, redeliver: one POST each.
-
 import { pathPart } from "#client/path-part.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { type CommandModule, defineCommand } from "#commands/command.ts";

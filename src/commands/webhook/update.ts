@@ -1,5 +1,4 @@
 // magic webhook update: what is named changes, the rest stays.
-
 import { pathPart } from "#client/path-part.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";

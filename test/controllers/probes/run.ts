@@ -1,5 +1,4 @@
 // Runs the probes in a cell with the layers wanted, and judges what each gained by what the host sees.
-
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { createSocket } from "node:dgram";

@@ -1,6 +1,5 @@
 // Vertex streams a call's arguments as values at JSON paths (`$.steps[2].text`), strings in pieces. They are put together here; what a
 // provider sends is not trusted to be small or to be in order.
-
 import { ExactNumber } from "#shared/exact-number.ts";
 
 export interface PartialArguments {

@@ -1,5 +1,4 @@
 // OpenAI's errors (and Azure's, and those of servers that imitate them): `{"error": {message, type, param, code}}`, with variations.
-
 import type { IncomingHttpHeaders } from "node:http";
 import { fields, list } from "#contract/json-object.ts";
 import { type Failure, type FailureKind, failure } from "../failure.ts";

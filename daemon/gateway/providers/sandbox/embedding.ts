@@ -1,6 +1,5 @@
 // Embeddings without a model: unit vectors drawn from a hash of the text. The same text has the same vector; different texts are
 // nearly orthogonal. Enough to exercise a client and a vector store; means nothing.
-
 import { estimateTokens } from "#daemon/gateway/format/estimate.ts";
 import type { EmbeddingRequest } from "#daemon/gateway/providers/adapter.ts";
 import { seededRandom } from "./random.ts";

@@ -1,5 +1,4 @@
 // A schema made plain: references followed, parts merged into the narrower of both, one branch of several taken.
-
 import { fields, isObject, setField } from "#contract/json-object.ts";
 import { unescapedPart, valueAt } from "#contract/json-pointer.ts";
 import { percentDecoded } from "#shared/percent-encoding.ts";

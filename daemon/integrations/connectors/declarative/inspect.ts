@@ -1,5 +1,4 @@
 // What a manifest offers, found without a configuration: every stream is built, so that what cannot run is known when it is added.
-
 import { Agent } from "undici";
 import type { ConnectorSummary } from "#contract/connector-worker.ts";
 import { systemClock } from "#shared/clock.ts";

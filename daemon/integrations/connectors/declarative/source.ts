@@ -1,5 +1,4 @@
 // A declarative connector as a source of the sync engine: records become rows of the columns that the stream's schema names.
-
 import type { DiscoveredObject, SyncEnd } from "#contract/sync.ts";
 import type { TokenKeeper } from "#contract/tokens.ts";
 import { createEgress, type Egress } from "#daemon/egress/egress.ts";

@@ -1,5 +1,4 @@
 // A connection to MySQL or MariaDB whose values are the server's own text, in UTC, under strict rules.
-
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import type { Connection, QueryOptions, SslOptions } from "mysql2";

@@ -1,5 +1,4 @@
 // Definitions of a destination's table: made, widened, keyed anew. MySQL commits at each of them, so all come before the transaction of the rows.
-
 import { DELETED_AT, type WritePlan } from "../../engine/destination.ts";
 import { planChanges, refuseComputed } from "../../engine/evolution.ts";
 import { outlived } from "../../engine/keys.ts";

@@ -1,6 +1,5 @@
 // Several tokens, each with a quota of calls of its own: one is used until its calls are spent, then the next. When all are spent, the
 // earliest reset is waited for. How many calls are left the vendor says, when it is asked and in its answers.
-
 import { createHash } from "node:crypto";
 import { MagicError } from "#contract/errors.ts";
 import { type Context, text } from "../context.ts";
