@@ -45,7 +45,11 @@ function enableCompileCache() {
 function continueOn(node) {
   const args = [...process.execArgv, ...process.argv.slice(1)];
   if (process.execve) process.execve(node, [node, ...args], process.env);
-  const child = require("node:child_process").spawn(node, args, { stdio: "inherit" });
+  const env = { ...process.env, MAGIC_LAUNCHED: "1" };
+  const child = require("node:child_process").spawn(node, args, {
+    stdio: ["inherit", "inherit", "inherit", "ipc"],
+    env,
+  });
   // On a terminal the child already has the Ctrl-C: sending it again would be a second one.
   const forwarded = process.stdin.isTTY ? ["SIGTERM", "SIGHUP"] : ["SIGINT", "SIGTERM", "SIGHUP"];
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
@@ -66,10 +70,18 @@ function tellUnbuilt(error) {
   process.exitCode = 1;
 }
 
+// A launcher that is killed hands no signal on: this process would go on with nobody to end it.
+function endWithLauncher() {
+  if (!process.env.MAGIC_LAUNCHED) return;
+  delete process.env.MAGIC_LAUNCHED;
+  process.once("disconnect", () => process.kill(process.pid, "SIGHUP"));
+}
+
 const node = process.versions.node === PINNED ? undefined : pinnedNode();
 if (node) continueOn(node);
 else if (Number(process.versions.node.split(".")[0]) >= 26) {
   enableCompileCache();
+  endWithLauncher();
   // Node's own (NO_COLOR beside FORCE_COLOR, experimental features) would follow the error document on stderr.
   if (!process.env.MAGIC_DEBUG) process.removeAllListeners("warning");
   await import("../dist/main.js").catch(tellUnbuilt);

@@ -178,9 +178,18 @@ test("--foreground stays, logs to stderr, and drains on a Ctrl-C, which its daem
   expect(isSameProcess(pid, null)).toBe(false);
 });
 
-test("--foreground leaves no daemon behind when its command is killed while it comes up", async () => {
+// What an older Node does: it cannot turn into the pinned one, so the launcher stays and starts it as a child.
+const asOlderNode = `data:text/javascript,if (!process.env.MAGIC_LAUNCHED) {
+  delete process.execve;
+  Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.0.0" } });
+}`;
+
+test.each([
+  ["", []],
+  [", by an older Node", ["--import", asOlderNode]],
+])("--foreground leaves no daemon behind when its command is killed while it comes up%s", async (_, flags) => {
   const made = await temporaryProject();
-  const words = [launcher, "daemon", "start", "--foreground", "--port", "0"];
+  const words = [...flags, launcher, "daemon", "start", "--foreground", "--port", "0"];
   const env = { PATH: process.env["PATH"] ?? "", MAGIC_ROOT: made.root, MAGIC_HOME: made.home };
   const command = spawn(process.execPath, words, { cwd: made.root, env, stdio: "ignore" });
   const { pid } = await until(async () => {
