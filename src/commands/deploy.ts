@@ -7,6 +7,8 @@ import { clientOf, localClientOf } from "#commands/client-of.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
 import { CONTRACT_FILES } from "#contract/controller-files.ts";
 import { MagicError } from "#contract/errors.ts";
+import { shellWord } from "#output/shell-word.ts";
+import { exampleOf } from "#scaffold/examples.ts";
 import { folderFor } from "#scaffold/locate.ts";
 import { readWhole } from "#shared/collect.ts";
 import { findRoot } from "#shared/paths.ts";
@@ -28,29 +30,38 @@ export default defineCommand<Options>({
     const percent = percentOf(options.percent);
     const artifact = await artifactOf(String(args[0]), context);
     const client = await clientOf(context);
+    const before =
+      output.format === "text" ? await pointedAt(client, artifact.contract.name, options.alias) : undefined;
     const deployed = await deployArtifact(client, artifact, { alias: options.alias, percent, signal });
     const { name, version, digest, alias } = deployed;
-    const back =
-      output.format === "text" && (await hasEarlier(client, name))
-        ? `   and to go back  ${output.paint.cyan(`magic controller rollback ${name}`)}`
-        : "";
+    const invoke = `magic invoke ${name}${ofAlias("--version", options.alias)}${inputOf(artifact)}`;
+    const rollback = `magic controller rollback ${name}${ofAlias("--alias", options.alias)}`;
     output.result(deployed, (paint) =>
       [
         `${paint.green("✔")} Deployed ${paint.bold(name)} ${version} to ${client.url} as ${paint.bold(alias)}${percent === undefined ? "" : ` (${percent} % of its calls)`}`,
         `  ${paint.dim(digest)}`,
         "",
-        `Next:  ${paint.cyan(`magic invoke ${name}`)}${back}`,
+        `Next:  ${paint.cyan(invoke)}${before === undefined || before === version ? "" : `   and to go back  ${paint.cyan(rollback)}`}`,
       ].join("\n"),
     );
   },
 });
 
-async function hasEarlier(client: ApiClient, name: string): Promise<boolean> {
-  // A key that may deploy need not be one that may read.
+/** The version that calls of the alias reach now; undefined where there is none, or the key may deploy and not read. */
+async function pointedAt(client: ApiClient, name: string, alias = "latest"): Promise<string | undefined> {
   return getController(client, name).then(
-    ({ versions }) => versions.length > 1,
-    () => false,
+    ({ aliases }) => aliases[alias],
+    () => undefined,
   );
+}
+
+const ofAlias = (option: string, alias: string | undefined): string =>
+  alias === undefined ? "" : ` ${option} ${alias}`;
+
+// Most contracts demand something: `{}`, which the command sends without --input, would be refused.
+function inputOf({ contract }: Artifact): string {
+  const example = JSON.stringify(exampleOf(contract["input_schema"]));
+  return example === "{}" ? "" : ` --input ${shellWord(example)}`;
 }
 
 async function artifactOf(given: string, context: Context<Options>): Promise<Artifact> {

@@ -8,10 +8,13 @@ import { contractIn, controllersIn, refreshTypes } from "./validation.ts";
 
 /** An input that fits the controller's input_schema as far as a guess can; `{}` where its contract cannot be read. */
 export function exampleInput(folder: string, name: string): unknown {
-  const found = contracts(folder).find(({ contract }) => contract.name === name);
-  const schema = found?.contract.input_schema;
-  if (typeof schema !== "object") return {};
-  const examples = schema["examples"];
+  return exampleOf(contracts(folder).find(({ contract }) => contract.name === name)?.contract.input_schema);
+}
+
+/** A value that fits the schema as far as a guess can: its own example before a made one. */
+export function exampleOf(schema: unknown): unknown {
+  if (typeof schema !== "object" || schema === null) return {};
+  const { examples } = schema as { examples?: unknown };
   return Array.isArray(examples) && examples.length > 0 ? examples[0] : (sampleOf(schema) ?? {});
 }
 

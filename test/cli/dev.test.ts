@@ -146,8 +146,10 @@ test("deploy, versions and rollback without a session", async () => {
     digest: expect.stringMatching(/^sha256:/),
     alias: "latest",
   });
-  // There is no version to go back to yet.
-  expect((await box.magic(["deploy", "hello"])).stdout).not.toContain("rollback");
+  // There is no version to go back to yet, and what is told can be pasted.
+  const again = await box.magic(["deploy", "hello", "--alias", "stable"]);
+  expect(again.stdout).toContain(`magic invoke hello --version stable --input '{"name":"text","title":"text"}'`);
+  expect(again.stdout).not.toContain("rollback");
   const built = JSON.parse((await box.magic(["build", "hello", "--json"])).stdout);
   expect(built.digest).toBe(JSON.parse(deployed.stdout).digest);
   expect((await box.magic(["build", "hello"])).stdout).toContain("magic deploy .magic/builds/hello-0.2.0.json");
