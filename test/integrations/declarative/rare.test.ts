@@ -51,6 +51,17 @@ test("a schema that the vendor tells is filtered and renamed as the manifest say
   });
 });
 
+test("of several schemas the first one says what a field is", async () => {
+  const source = JSON.parse(manifest("http://127.0.0.1:1"));
+  const inline = (properties: object) => ({ type: "InlineSchemaLoader", schema: { type: "object", properties } });
+  const [text, integer] = [{ type: "string" }, { type: "integer" }];
+  source.streams[0].schema_loader = [inline({ id: integer }), inline({ id: text, name: text })];
+  const dispatcher = new Agent();
+  onTestFinished(() => dispatcher.close());
+  const connector = createConnector(JSON.stringify(source), { config: {}, dispatcher });
+  expect((await (await connector.stream("items")).schema())?.["properties"]).toEqual({ id: integer, name: text });
+});
+
 test("a discovery asks the vendor for some schemas at a time", async () => {
   let [under, most] = [0, 0];
   const origin = await vendor((_request, response) => {

@@ -10,9 +10,11 @@ const notLiteral = Symbol("not a literal");
 
 /** The value that the text denotes as a Python literal, or the text itself. */
 export function literalEval(text: string): unknown {
+  // Lines of statements leave empty lines before a value. What is indented below them is none, as in Python.
+  const body = text.replace(/^(?:[ \t]*(?:#[^\n]*)?\r?\n)+|^[ \t]+/, "");
   // A quick no for what can't be one: most rendered texts are paths, dates and names.
-  if (!/^[ \t]*[-+.\d'"([{TFNbBrRuUs#(]/.test(text)) return text;
-  const reader = { text: text.replace(/^[ \t]+/, ""), at: 0, depth: 0 };
+  if (!/^[-+.\d'"([{TFNbBrRuUs]/.test(body)) return text;
+  const reader = { text: body, at: 0, depth: 0 };
   try {
     const value = tuple(reader, false);
     skip(reader, true);

@@ -25,8 +25,10 @@ export function schemaOf(context: Context, stream: Component): LoadSchema {
     const schemas = await Promise.all(loaders.map((load) => load()));
     const known = schemas.filter((schema) => schema !== undefined);
     if (known.length < 2) return known[0];
-    const properties = Object.assign({}, ...known.map((schema) => schema["properties"] ?? {}));
-    return Object.assign({}, ...known, { properties });
+    // Of what several say the first one's counts, as in the reference.
+    const ordered = known.reverse();
+    const properties = Object.assign({}, ...ordered.map((schema) => schema["properties"] ?? {}));
+    return Object.assign({}, ...ordered, { properties });
   };
 }
 
