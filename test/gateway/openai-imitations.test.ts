@@ -457,6 +457,31 @@ test("calls that a server ends with `stop`, or without a word, end with `tool_ca
   }
 });
 
+test.each([
+  ["as it is", {}, {}],
+  ["written anew", { object: "chunk" }, {}],
+  ["with the usage beside it", {}, { usage }],
+])("an end that is said twice is shown once: a stream that goes on %s", async (_how, head, beside) => {
+  const chunk = (delta: object, finish_reason: string | null, more: object = {}) =>
+    `data: ${JSON.stringify({ id: "1", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason }], ...head, ...more })}\n\n`;
+  upstream.answer = (response) =>
+    void response
+      .writeHead(200, { "content-type": "text/event-stream" })
+      .end(
+        chunk({ role: "assistant", content: "a" }, null) +
+          chunk({}, "stop") +
+          chunk({ content: "" }, "stop", beside) +
+          "data: [DONE]\n\n",
+      );
+  const outcome = await provider.chat(callOf({ ...request, stream: true }), targetOf("openai", upstream), optionsOf());
+  const { events, done } = await collect(outcome);
+  const ends = (events as { choices: { finish_reason: string | null }[] }[]).map(
+    ({ choices }) => choices[0]?.finish_reason,
+  );
+  expect(ends).toEqual([null, "stop", null]);
+  expect(done).toBe(true);
+});
+
 test("thoughts beside an empty `content` are shown as they come, not held until the answer begins", async () => {
   const piece = (delta: object, finish_reason: string | null = null) =>
     `data: ${JSON.stringify({ id: "1", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason }] })}\n\n`;

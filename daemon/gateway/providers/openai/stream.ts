@@ -61,8 +61,8 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
     // Azure's first chunk (prompt filters) and the usage chunk: not part of the answer.
     if (choices.length === 0) return "";
     if (!head["id"]) head = chunk;
-    const sound = told.sound(choices) && chunk["object"] === "chat.completion.chunk" && soundHead(chunk);
-    if (sound && (usage === null || usage === undefined)) {
+    const counts = usage !== null && usage !== undefined;
+    if (told.fits(choices, !counts && chunk["object"] === "chat.completion.chunk" && soundHead(chunk))) {
       if (!isUsual(bytes)) return `data: ${data.replaceAll("\n", " ")}\n\n`;
       // Not before the stream has begun: an empty content, as first chunks have it, begins none, and those that are like it do.
       usual = told.started && choices.length === 1 && !given && onlyTalks(choices[0]);

@@ -25,8 +25,8 @@ export class StreamedChoices {
   /** What each choice thought in `reasoning_content`, and the calls that it then made. */
   readonly #reasoned = new Map<unknown, StreamedReasoning>();
   readonly #calls = new Map<unknown, Calls>();
-  /** Whether each choice has said how it ended. */
-  readonly #ended = new Map<unknown, boolean>();
+  /** How each choice has said that it ended; null: not yet. */
+  readonly #ended = new Map<unknown, FinishReason | null>();
   /** Those that begin without a role in the chunk at hand: OpenAI's own client falls over their end. */
   readonly #roleless = new Set<unknown>();
 
@@ -34,9 +34,12 @@ export class StreamedChoices {
     this.#context = context;
   }
 
-  /** Takes note of a chunk's choices; false where they are not as the specification demands. */
-  sound(choices: readonly Chunk[]): boolean {
-    let sound = true;
+  /**
+   * Takes note of a chunk's choices; true where the chunk can go as it is: they are as the specification demands, and so is what stands around them
+   * (`headFits`).
+   */
+  fits(choices: readonly Chunk[], headFits: boolean): boolean {
+    let sound = headFits;
     for (const choice of choices) {
       const index = choice["index"];
       const delta = (choice["delta"] ?? {}) as Chunk;
@@ -50,14 +53,16 @@ export class StreamedChoices {
       if (content || delta["tool_calls"] || delta["function_call"] || reason || holdsMore(delta)) this.started = true;
       const begins = !this.#ended.has(index) && this.#ended.size < MOST_CHOICES;
       if (begins && delta["role"] !== "assistant") this.#roleless.add(index);
-      if (begins || (reason && this.#ended.has(index))) this.#ended.set(index, Boolean(reason));
+      if (begins) this.#ended.set(index, null);
       if (!(reason === null || soundFinish(reason)) || !Number.isInteger(index)) sound = false;
       else if (!choice["delta"] || !soundDelta(delta)) sound = false;
       else if (delta["tool_calls"] && !soundPlaces(delta, this.#callsOf(index))) sound = false;
       else if (choice["logprobs"] !== undefined && !soundLogprobs(choice["logprobs"])) sound = false;
-      if (reason && this.#endsOtherwise(reason, index)) sound = false;
+      if (reason && (this.#ended.get(index) || this.#endsOtherwise(reason, index))) sound = false;
     }
-    return sound && this.#roleless.size === 0;
+    if (!sound || this.#roleless.size > 0) return false;
+    for (const { index, finish_reason: reason } of choices) if (reason) this.#end(index, reason as FinishReason);
+    return true;
   }
 
   /** One of them as the specification demands it; `place`: where it stands among its chunk's. */
@@ -72,8 +77,19 @@ export class StreamedChoices {
         ...mendedDelta(fields(delta), this.#callsOf(index), Boolean(reason)),
         ...(this.#roleless.delete(given) ? { role: "assistant" } : {}),
       },
-      finish_reason: this.#finish(reason, index),
+      finish_reason: this.#told(this.#finish(reason, index), given),
     };
+  }
+
+  // OpenRouter says it once more beside the usage; LangChain's client would make "stopstop" of it.
+  #told(reason: FinishReason | null, index: unknown): FinishReason | null {
+    if (reason === null || this.#ended.get(index) === reason) return null;
+    this.#end(index, reason);
+    return reason;
+  }
+
+  #end(index: unknown, reason: FinishReason): void {
+    if (this.#ended.has(index)) this.#ended.set(index, reason);
   }
 
   /** None has come. */
@@ -83,7 +99,7 @@ export class StreamedChoices {
 
   /** Those that have not said how they ended, by a server that ends without a word of it: clients take them for broken off. */
   untold(): Chunk[] {
-    const open = [...this.#ended].filter(([, said]) => !said);
+    const open = [...this.#ended].filter(([, said]) => said === null);
     return open.map(([index]) => ({ index, delta: {}, finish_reason: "stop" }));
   }
 
