@@ -1,5 +1,5 @@
-// One audit entry for every answered call, of every surface, refused ones too. A change that succeeded is stored before its
-// answer leaves; everything else follows within 50 ms.
+// One audit entry for every call, of every surface, refused ones too. A change that succeeded is stored before its answer leaves,
+// also where nobody is there any more to get it; everything else follows within 50 ms.
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
 import type { Outcome } from "#contract/audit.ts";
@@ -9,17 +9,20 @@ import type { AuditedCall, AuditTrail } from "#daemon/identity/audit/trail.ts";
 import { bearerOf } from "#daemon/identity/authenticator.ts";
 import { claimsLive } from "#daemon/identity/jwt/access-token.ts";
 import { redactText } from "#shared/redact.ts";
+import { CLIENT_CLOSED } from "./request-end.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
     /** The action's name in the audit log; by default made of method and path. */
     action?: string;
-    /** A GET that changes something all the same. */
+    /** By default what the method says; true for a GET that changes something all the same. */
     changes?: boolean;
   }
   interface FastifyRequest {
     /** What the audit log should say besides what the request itself shows; null until something does. */
     audit: AuditNote | null;
+    /** What became of it is known. */
+    settled: boolean;
   }
 }
 
@@ -36,21 +39,28 @@ export interface AuditNote {
 
 export function useAudit(app: FastifyInstance, trail: Pick<AuditTrail, "record" | "recordDurably">): void {
   app.decorateRequest("audit", null);
+  app.decorateRequest("settled", false);
   app.addHook("onRoute", (route) => {
-    route.config = { action: actionOf(route.method, route.url), ...route.config };
-    if (changes(route)) {
+    route.config = { action: actionOf(route.method, route.url), changes: changes(route), ...route.config };
+    if (route.config.changes) {
       route.preSerialization = [noteResource, ...[route.preSerialization ?? []].flat()];
       route.onSend = [...[route.onSend ?? []].flat(), recordChange];
     }
   });
   app.onRequestEnd((request, _reply, status) => {
-    if (!request.audit?.recorded) trail.record(callOf(request, status));
+    // A caller may leave while a change is made.
+    const settled = request.settled || !request.route.changes;
+    if (settled && !request.audit?.recorded) trail.record(callOf(request, status));
   });
 
   // Awaited: a change is not acknowledged before its entry is stored. Should that fail, the entry stays queued and the
   // change, which has happened, is acknowledged all the same.
   async function recordChange(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
-    if (reply.statusCode >= 400) return payload;
+    request.settled = true;
+    if (reply.statusCode >= 400) {
+      if (reply.raw.closed) trail.record(callOf(request, CLIENT_CLOSED));
+      return payload;
+    }
     request.audit = { ...request.audit, recorded: true };
     await trail.recordDurably(callOf(request, reply.statusCode)).catch(() => undefined);
     return payload;
@@ -69,7 +79,6 @@ export function noteAnswer(request: FastifyRequest, status: number, answer: unkn
 }
 
 function changes(route: RouteOptions): boolean {
-  if (route.config?.changes) return true;
   const methods = [route.method].flat();
   return route.config?.surface === "core" && methods.some((method) => !["GET", "HEAD", "OPTIONS"].includes(method));
 }

@@ -20,7 +20,7 @@ declare module "fastify" {
 }
 
 /** 499, nginx's word for a request whose caller left. */
-const CLIENT_CLOSED = 499;
+export const CLIENT_CLOSED = 499;
 
 /** Must come before all other hooks: a request that one of them refuses ends as well. */
 export function useRequestEnd(app: FastifyInstance, logger: Logger): void {

@@ -262,6 +262,30 @@ test("a change is in the log before its answer is: its entry needs no waiting", 
   }
 });
 
+test("a change whose caller leaves meanwhile has one entry, that says what became of it", async () => {
+  const { hostname, port } = new URL(daemon.url);
+  const leave = async (id: string, body: string, length = body.length) => {
+    const socket = connect(Number(port), hostname);
+    const request =
+      `POST /v1/connections HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${daemon.app.credentials.local_token}\r\n` +
+      `X-Request-Id: ${id}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`;
+    await new Promise((resolve) => socket.write(request, resolve));
+    socket.destroy();
+  };
+  const outcomes = { made: [201], refused: [422, 499], cut: [400, 499] };
+  for (let i = 0; i < 10; i++) {
+    await leave(`made-${i}`, '{"provider":"stripe"}');
+    await leave(`refused-${i}`, '{"provider":"none"}');
+    await leave(`cut-${i}`, '{"provider"', 100);
+  }
+  const statusesOf = async (id: string) => (await entriesOf(`request_id=${id}`)).map(({ status }) => status);
+  for (const [kind, expected] of Object.entries(outcomes))
+    for (let i = 0; i < 10; i++) {
+      await expect.poll(() => statusesOf(`${kind}-${i}`), { timeout: 5_000 }).toHaveLength(1);
+      expect(expected).toContain((await statusesOf(`${kind}-${i}`))[0]);
+    }
+});
+
 test("filters by outcome, identity, action and time; pages in both directions", async () => {
   expect(new Set((await entriesOf("outcome=refused")).map(({ outcome }) => outcome))).toEqual(new Set(["refused"]));
   expect(new Set((await entriesOf("action=keys.create")).map(({ action }) => action))).toEqual(
