@@ -78,6 +78,8 @@ const mysql: readonly (readonly [
   ["char(3)", { kind: "string" }, ["ab", " a"], ["a "]],
   ["binary(3)", { kind: "bytes" }, ["abc"], ["ab", ""]],
   ["enum('a','B c','it''s','10')", { kind: "string" }, ["a", "B c", "it's", "10"], ["1", "b c", "A", "a "]],
+  // As a server shows `A\b` and a line break.
+  ["enum('A\\\\b','\\n')", { kind: "string" }, ["A\\b", "\n"], ["A\\\\b", "Ab", "\\n"]],
   ["set('a','b')", { kind: "string" }, ["", "a", "b,a"], ["1", "a,a", "a,c"]],
   [
     "json",

@@ -203,3 +203,8 @@ function filled(sql: string, values: readonly string[]): string {
 
 /** Under NO_BACKSLASH_ESCAPES only the quote needs doubling. */
 export const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;
+
+const escapes: Readonly<Record<string, string>> = { 0: "\0", n: "\n", r: "\r" };
+
+/** What a server shows of a definition, as it is said in our mode: it writes a backslash before what is special, whatever its own mode. */
+export const unescaped = (shown: string) => shown.replace(/\\(.)/gs, (_, letter: string) => escapes[letter] ?? letter);

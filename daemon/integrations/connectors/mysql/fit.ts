@@ -7,6 +7,7 @@ import { type Check, checkOf, decimals, float, fraction } from "../../engine/fit
 import { hasDoubledKeys } from "../../engine/json-keys.ts";
 import { truthOf } from "../../engine/truth.ts";
 import type { Column, Value } from "../../engine/types.ts";
+import { unescaped } from "./connect.ts";
 
 /** The check for values of `source` in a column declared so (information_schema's `column_type`, in its own case). */
 export function fitOf(target: Column, declared: string, source: Column): ((value: Value) => string | null) | null {
@@ -79,7 +80,9 @@ export function fitOf(target: Column, declared: string, source: Column): ((value
 
 // Members as `column_type` lists them: 'a','it''s'. A number would be taken for a place in the list, another case for the same word.
 function memberOf(type: "enum" | "set", list: string): Check {
-  const members = new Set([...list.matchAll(/'((?:[^']|'')*)'/gs)].map(([, text = ""]) => text.replaceAll("''", "'")));
+  const members = new Set(
+    [...list.matchAll(/'((?:[^']|'')*)'/gs)].map(([, text = ""]) => unescaped(text.replaceAll("''", "'"))),
+  );
   return (text) => {
     const given = type === "enum" ? [text] : text === "" ? [] : text.split(",");
     return given.every((one) => members.has(one)) && new Set(given).size === given.length

@@ -4,7 +4,7 @@ import { planChanges, refuseComputed } from "../../engine/evolution.ts";
 import { outlived } from "../../engine/keys.ts";
 import type { Column } from "../../engine/types.ts";
 import { declare, type MysqlColumn, type MysqlTable } from "./catalog.ts";
-import { ident, type MysqlLink } from "./connect.ts";
+import { ident, type MysqlLink, unescaped } from "./connect.ts";
 import { ensureStateTable } from "./state-table.ts";
 
 /** Makes the table, or what it lacks of the plan. Answers with the columns that it made wider. */
@@ -67,7 +67,7 @@ async function changeKey(link: MysqlLink, table: string, existing: MysqlTable, p
       const attributes = said?.get(name) ?? "";
       // One that fills itself in stays as it is.
       const freed = attributes.replace(/^([^']*?) NOT NULL(?! (?:AUTO_INCREMENT|DEFAULT))/i, "$1 NULL");
-      return generated || freed === attributes ? [] : [`MODIFY COLUMN ${ident(name)} ${declared}${freed}`];
+      return generated || freed === attributes ? [] : [`MODIFY COLUMN ${ident(name)} ${unescaped(declared)}${freed}`];
     }),
   ];
   // Where the rows that are still there do not fit the new key the old one stays, and refuses what it refuses.
@@ -87,13 +87,9 @@ async function attributesOf(link: MysqlLink, table: string, { columns }: MysqlTa
   return found;
 }
 
-const escapes: Readonly<Record<string, string>> = { 0: "\0", n: "\n", r: "\r" };
-
-// A server tells texts with backslashes before what is special, whatever its mode; in ours one is a character like others.
+// A server tells texts with backslashes before what is special.
 function inOurMode(attributes: string): string {
-  return attributes.replace(/\b(DEFAULT|COMMENT) '(?:[^'\\]|\\.|'')*'/g, (told) =>
-    told.replace(/\\(.)/g, (_, letter: string) => escapes[letter] ?? letter),
-  );
+  return attributes.replace(/\b(DEFAULT|COMMENT) '(?:[^'\\]|\\.|'')*'/g, unescaped);
 }
 
 // What MySQL lacks and `declare` makes of it: booleans are TINYINT, instants DATETIME in UTC.
