@@ -1,8 +1,7 @@
 // Commands run in this process, against daemons that are none: what no real one does when it is wanted.
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -23,6 +22,7 @@ import { openInBrowser } from "#output/open.ts";
 import type { Format, Streams } from "#output/output.ts";
 import { createPaint } from "#output/paint.ts";
 import { listen } from "#test/listen.ts";
+import { temporaryFolder } from "#test/temporary.ts";
 
 async function daemon(listener: RequestListener): Promise<string> {
   const answering: RequestListener = (request, response) =>
@@ -118,8 +118,7 @@ test("an answer that breaks off on the way is the other side's error", async () 
 });
 
 test("a state file that mktemp has made names a sync as a missing one does; anything else is left alone", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "magic-state-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder();
   const [empty, other] = [join(folder, "empty"), join(folder, "other")];
   writeFileSync(empty, "");
   writeFileSync(other, "null");

@@ -1,11 +1,11 @@
 // Types made from schemas: they compile, and say what the schema says.
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test, vi } from "vitest";
 import { typesOf } from "#contract/types.ts";
+import { temporaryFolder } from "#test/temporary.ts";
 
 // Real processes on a machine that may be busy: nothing here depends on how long it takes.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
@@ -36,35 +36,31 @@ test("scalars, unions, constants, lists, tuples, maps and objects", () => {
 });
 
 test("whatever names and texts a schema holds, the file compiles", () => {
-  const folder = mkdtempSync(join(tmpdir(), "magic-types-"));
-  try {
-    const hostile = {
-      type: "object",
-      properties: {
-        "a*/ b": { type: "string", description: "ends */ here\n// and there" },
-        "`${x}`": { enum: ["*/", '"', "\n", "\u2028"] },
-        class: { $ref: "#/$defs/a-b" },
-        self: { $ref: "#" },
-        tree: { $ref: "#/$defs/tree" },
-        __proto: { type: "array", items: { type: ["string", "array"], items: { $ref: "#/$defs/a b" } } },
-      },
-      $defs: {
-        "a-b": { type: "object", properties: { next: { $ref: "#/$defs/a-b" } } },
-        "a b": { type: "integer" },
-        tree: { type: "object", additionalProperties: { $ref: "#/$defs/tree" } },
-        "": { type: "null" },
-        "1": true,
-      },
-    };
-    writeFileSync(
-      join(folder, "t.ts"),
-      `${types(hostile)}\nexport const x: Input = { class: { next: {} }, self: {}, tree: { a: { b: {} } }, __proto: ["a", [1]] };\n`,
-    );
-    const tsc = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
-    execFileSync(process.execPath, [tsc, "--strict", "--noEmit", "--ignoreConfig", join(folder, "t.ts")], {
-      stdio: "pipe",
-    });
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = temporaryFolder();
+  const hostile = {
+    type: "object",
+    properties: {
+      "a*/ b": { type: "string", description: "ends */ here\n// and there" },
+      "`${x}`": { enum: ["*/", '"', "\n", "\u2028"] },
+      class: { $ref: "#/$defs/a-b" },
+      self: { $ref: "#" },
+      tree: { $ref: "#/$defs/tree" },
+      __proto: { type: "array", items: { type: ["string", "array"], items: { $ref: "#/$defs/a b" } } },
+    },
+    $defs: {
+      "a-b": { type: "object", properties: { next: { $ref: "#/$defs/a-b" } } },
+      "a b": { type: "integer" },
+      tree: { type: "object", additionalProperties: { $ref: "#/$defs/tree" } },
+      "": { type: "null" },
+      "1": true,
+    },
+  };
+  writeFileSync(
+    join(folder, "t.ts"),
+    `${types(hostile)}\nexport const x: Input = { class: { next: {} }, self: {}, tree: { a: { b: {} } }, __proto: ["a", [1]] };\n`,
+  );
+  const tsc = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
+  execFileSync(process.execPath, [tsc, "--strict", "--noEmit", "--ignoreConfig", join(folder, "t.ts")], {
+    stdio: "pipe",
+  });
 });

@@ -1,13 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type NetConnectOpts, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createConnection } from "mysql2/promise";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Driver, Session } from "#daemon/controllers/broker/db/driver.ts";
 import { openMysql } from "#daemon/controllers/broker/db/mysql.ts";
 import { databaseOperations } from "#daemon/controllers/broker/db/operations.ts";
@@ -17,6 +16,7 @@ import { openSlots } from "#daemon/controllers/broker/db/slots.ts";
 import { openSqlite } from "#daemon/controllers/broker/db/sqlite.ts";
 import { checkStatement, questionMarks } from "#daemon/controllers/broker/db/statement.ts";
 import type { DatabaseTarget } from "#daemon/controllers/ports.ts";
+import { temporaryFolder } from "#test/temporary.ts";
 import { mysqlMissing, startMysql, type TestMysql } from "../mysql.ts";
 import { postgresMissing, startPostgres, type TestPostgres } from "../postgres.ts";
 import { type Bench, openBench } from "./harness.ts";
@@ -265,7 +265,7 @@ describe("sqlite", () => {
 test.skipIf(!existsSync("/proc/self"))(
   "sqlite: a process comes after the daemon and its cells, in a session of its own",
   async () => {
-    const folder = mkdtempSync(join(tmpdir(), "magic-behind-"));
+    const folder = temporaryFolder();
     const file = join(folder, "behind.sqlite");
     new DatabaseSync(file).close();
     const driver = openSqlite(file, "read");
@@ -277,13 +277,12 @@ test.skipIf(!existsSync("/proc/self"))(
       expect([fields?.[3], fields?.[16]]).toEqual([pid, "10"]);
     } finally {
       await driver.close();
-      rmSync(folder, { recursive: true });
     }
   },
 );
 
 test("sqlite: a process ends where nobody used it for a minute, and where its database was given up while it was in use", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "magic-idle-"));
+  const folder = temporaryFolder();
   const file = join(folder, "idle.sqlite");
   new DatabaseSync(file).close();
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -308,7 +307,6 @@ test("sqlite: a process ends where nobody used it for a minute, and where its da
     await gone();
   } finally {
     vi.useRealTimers();
-    rmSync(folder, { recursive: true });
   }
 });
 
@@ -399,8 +397,7 @@ test("sqlite: what follows a statement that undid the transaction is not committ
 });
 
 test("sqlite: a temporary view or trigger of one caller is not there for the next", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "magic-temporary-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const driver = openSqlite(join(folder, "a.db"), "write");
   const run = async (...statements: string[]): Promise<unknown> => {
     const session = await driver.begin(new AbortController().signal);

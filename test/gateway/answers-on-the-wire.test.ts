@@ -1,33 +1,27 @@
 // How answers stand on the connection, byte by byte: chunks, pipelined requests, HTTP/1.0, readers that do not read.
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type App, createApp } from "#daemon/app.ts";
-import { startUpstream, type Upstream } from "./upstream.ts";
+import { folderOfFile } from "#test/temporary.ts";
+import { upstreamOfFile } from "./upstream.ts";
 
-let upstream: Upstream;
+const upstream = upstreamOfFile();
 let app: App;
-let folder: string;
+const folder = folderOfFile();
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "magic-test-"));
-  upstream = await startUpstream();
   const gateway = { providers: { openai: { api_key: "sk-1", base_url: `${upstream.url}/v1` } } };
   const egress = { allow_private: [new URL(upstream.url).host] };
   writeFileSync(join(folder, "magic.yaml"), JSON.stringify({ version: 1, gateway, egress }));
   app = await createApp({ root: folder, env: { ...process.env, MAGIC_HOME: join(folder, "home") } });
   await app.listen();
 });
-afterAll(async () => {
-  await app.close();
-  await upstream.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => app.close());
 
 interface Asked {
   readonly stream: boolean;

@@ -1,23 +1,21 @@
 // The gateway in the whole daemon: over HTTP, with the runtime file's tokens, as its users see it.
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type App, createApp } from "#daemon/app.ts";
 import { createLogStream } from "#daemon/telemetry/log-stream.ts";
+import { folderOfFile } from "#test/temporary.ts";
 import { completion, stream } from "./pipeline.ts";
-import { startUpstream, type Upstream } from "./upstream.ts";
+import { type Upstream, upstreamOfFile } from "./upstream.ts";
 
-let upstream: Upstream;
+const upstream = upstreamOfFile();
 let app: App;
-let folder: string;
+const folder = folderOfFile();
 const lines: string[] = [];
 const CANARY_KEY = "sk-canary-key-7f3a9b2c4d5e6f70";
 const CANARY_PROMPT = "canary-prompt-zebra-quartz-1234";
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "magic-test-"));
-  upstream = await startUpstream();
   const { port } = new URL(upstream.url);
   writeFileSync(
     join(folder, "magic.yaml"),
@@ -41,11 +39,7 @@ beforeAll(async () => {
   app = await createApp({ root: folder, env, logStream });
   await app.listen();
 });
-afterAll(async () => {
-  await app.close();
-  await upstream.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => app.close());
 
 const post = (path: string, body: unknown, token = app.credentials.gateway_token, headers: object = {}) =>
   fetch(`${app.url}${path}`, {
@@ -178,7 +172,6 @@ test("who asks for what OpenAI has and this gateway lacks, or under a wrong base
 });
 
 test("a route is explained without a call", async () => {
-  upstream.requests.length = 0;
   const answer = await post("/v1/route/explain", { model: "p", input: { messages: [], max_tokens: 1000 } });
   expect(await answer.json()).toMatchObject({
     policy: "p",

@@ -3,7 +3,7 @@
 import { createAmazonBedrock } from "@ai-sdk/amazon-bedrock";
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createGoogleGenerativeAI } from "@ai-sdk/google";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import { createProviders } from "#daemon/gateway/providers/registry.ts";
 import { cases, type Kind, models } from "./documented-cases.ts";
@@ -17,14 +17,10 @@ import {
   saidBySdkStream,
 } from "./said.ts";
 import { specification } from "./specification.ts";
-import { agent, callOf, collect, optionsOf, startUpstream, targetOf, type Upstream } from "./upstream.ts";
+import { agent, callOf, collect, optionsOf, targetOf, upstreamOfFile } from "./upstream.ts";
 
-let upstream: Upstream;
+const upstream = upstreamOfFile();
 const providers = createProviders(agent);
-beforeAll(async () => {
-  upstream = await startUpstream();
-});
-afterAll(() => upstream.close());
 
 function sdk(kind: Kind): SdkModel {
   const apiKey = "test";

@@ -1,17 +1,13 @@
 // Each vendor's documented errors, over real HTTP, in OpenAI's form.
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { failure } from "#daemon/gateway/providers/failure.ts";
 import { createProviders } from "#daemon/gateway/providers/registry.ts";
 import { type Kind, models } from "./documented-cases.ts";
 import { frame } from "./event-stream.ts";
-import { agent, callOf, optionsOf, startUpstream, targetOf, type Upstream } from "./upstream.ts";
+import { agent, callOf, optionsOf, targetOf, upstreamOfFile } from "./upstream.ts";
 
-let upstream: Upstream;
+const upstream = upstreamOfFile();
 const providers = createProviders(agent);
-beforeAll(async () => {
-  upstream = await startUpstream();
-});
-afterAll(() => upstream.close());
 
 describe("errors", () => {
   const google = (code: number, status: string, details: object[] = []) => ({

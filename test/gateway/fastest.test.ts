@@ -1,25 +1,15 @@
 // Whom the strategy `fastest` asks first: one that is quick, of which nothing is known, that failed, that hangs, or that nobody waits for.
 import type { ServerResponse } from "node:http";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { completion, stream, testGateway } from "./pipeline.ts";
-import { error, startUpstream, type Upstream } from "./upstream.ts";
+import { error, type Upstream, upstreamOfFile } from "./upstream.ts";
 
-let a: Upstream;
-let b: Upstream;
+const a = upstreamOfFile();
+const b = upstreamOfFile();
 let now: number;
 const clock = { now: () => Date.now(), monotonic: () => now };
-beforeAll(async () => {
-  a = await startUpstream();
-  b = await startUpstream();
-});
-afterAll(async () => {
-  await a.close();
-  await b.close();
-});
 beforeEach(() => {
   now = 1_000_000;
-  a.requests.length = 0;
-  b.requests.length = 0;
 });
 
 /** This machine may be busy. */

@@ -5,19 +5,15 @@ import { createAmazonBedrock } from "@ai-sdk/amazon-bedrock";
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createGoogleGenerativeAI } from "@ai-sdk/google";
 import { createOpenAI } from "@ai-sdk/openai";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Provider, Target } from "#daemon/gateway/providers/adapter.ts";
 import { createProviders } from "#daemon/gateway/providers/registry.ts";
 import { sharedPath } from "#test/shared.ts";
 import { eventStreamBytes } from "./event-stream.ts";
 import { type SdkModel, saidByOutcome, saidBySdk, saidBySdkStream } from "./said.ts";
-import { agent, callOf, optionsOf, startUpstream, targetOf, type Upstream } from "./upstream.ts";
+import { agent, callOf, optionsOf, targetOf, upstreamOfFile } from "./upstream.ts";
 
-let upstream: Upstream;
-beforeAll(async () => {
-  upstream = await startUpstream();
-});
-afterAll(() => upstream.close());
+const upstream = upstreamOfFile();
 
 type Kind = Exclude<Target["kind"], "sandbox" | "azure">;
 const folders: Record<string, Kind> = {

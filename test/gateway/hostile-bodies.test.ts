@@ -7,14 +7,14 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type App, createApp } from "#daemon/app.ts";
 import { type Ecosystem, ecosystems, good } from "./good-answers.ts";
 import { hostileBody } from "./hostile.ts";
-import { startUpstream, type Upstream } from "./upstream.ts";
+import { upstreamOfFile } from "./upstream.ts";
 
 const BODIES = process.env["MAGIC_TEST_DEEP"] ? 10_000 : 800;
 const SEED = 7;
 let app: App;
 let root: string;
 let pool: Pool;
-let upstream: Upstream;
+const upstream = upstreamOfFile();
 const models = [
   "sandbox/echo",
   "openai/m",
@@ -26,7 +26,6 @@ const models = [
 
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "magic-hostile-"));
-  upstream = await startUpstream();
   upstream.answer = (response, request, body) => {
     const path = request.url ?? "";
     const answer = good[kindOf(path)];
@@ -54,7 +53,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await pool.close();
   await app.close();
-  await upstream.close();
   await rm(root, { recursive: true, force: true });
 });
 

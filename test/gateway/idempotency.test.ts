@@ -1,32 +1,26 @@
 // Idempotency-Key: one upstream call a key, whatever happens.
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import type { ServerResponse } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { MagicError } from "#contract/errors.ts";
 import { createKeyed } from "#daemon/gateway/idempotency/keyed.ts";
 import { gatewayStores } from "#daemon/gateway/stores.ts";
 import { createSealer } from "#daemon/secrets/sealer.ts";
 import { silentLogger } from "#daemon/telemetry/log.ts";
 import { systemClock } from "#shared/clock.ts";
-import { temporaryStorage } from "#test/temporary.ts";
+import { temporaryFolder, temporaryStorage } from "#test/temporary.ts";
 import { type Answered, callOf, collected, completion, masterKey, principal, stream, testGateway } from "./pipeline.ts";
-import { startUpstream, type Upstream } from "./upstream.ts";
+import { upstreamOfFile } from "./upstream.ts";
 
 const deep = process.env["MAGIC_TEST_DEEP"] !== undefined;
 /** This machine may be busy. */
 const patient = { timeout: 20_000 };
-let upstream: Upstream;
-beforeAll(async () => {
-  upstream = await startUpstream();
-});
-afterAll(() => upstream.close());
+const upstream = upstreamOfFile();
 beforeEach(() => {
-  upstream.requests.length = 0;
   upstream.answer = (response, _request, body) => void setTimeout(() => good(response, body), 20);
 });
 
@@ -330,7 +324,7 @@ test("an answer is durable before its last byte is sent", async () => {
 });
 
 test("killed between dispatch and save: the outcome is unknown and nothing is sent again", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "magic-test-"));
+  const folder = temporaryFolder();
   const { port } = new URL(upstream.url);
   writeFileSync(
     join(folder, "magic.yaml"),
@@ -385,6 +379,5 @@ test("killed between dispatch and save: the outcome is unknown and nothing is se
     }
   } finally {
     for (const child of children) child.kill("SIGKILL");
-    rmSync(folder, { recursive: true, force: true });
   }
 }, 3_600_000);

@@ -1,6 +1,6 @@
 // Limits on a clock that the test holds, the traces that are exported, and what the metrics say.
 import { createServer } from "node:http";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { createLimits } from "#daemon/gateway/limits/limits.ts";
 import { createWindow } from "#daemon/gateway/limits/window.ts";
 import { type otlpDocument, otlpExporter, otlpHeaders } from "#daemon/telemetry/otlp.ts";
@@ -8,13 +8,9 @@ import { sortSpans } from "#daemon/telemetry/span-order.ts";
 import { createTracer, type SpanRecord } from "#daemon/telemetry/trace.ts";
 import { listen } from "#test/listen.ts";
 import { callOf, completion, principal, stream, testGateway } from "./pipeline.ts";
-import { startUpstream, type Upstream } from "./upstream.ts";
+import { upstreamOfFile } from "./upstream.ts";
 
-let upstream: Upstream;
-beforeAll(async () => {
-  upstream = await startUpstream();
-});
-afterAll(() => upstream.close());
+const upstream = upstreamOfFile();
 
 function heldClock() {
   let ms = 1_000_000;

@@ -1,6 +1,6 @@
 // Money: golden costs by hand from the published prices, budgets that hold under concurrency and across a crash, a ledger whose
 // sums are the sums.
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { createBudgets } from "#daemon/gateway/budgets/budgets.ts";
 import { compileEngagement } from "#daemon/gateway/engagement/engagement.ts";
 import { priceFor } from "#daemon/gateway/engagement/prices.ts";
@@ -19,13 +19,9 @@ import { systemClock } from "#shared/clock.ts";
 import { temporaryStorage } from "#test/temporary.ts";
 import { ledgerRow } from "./ledger-row.ts";
 import { completion, principal, stream, testGateway } from "./pipeline.ts";
-import { startUpstream, type Upstream } from "./upstream.ts";
+import { upstreamOfFile } from "./upstream.ts";
 
-let upstream: Upstream;
-beforeAll(async () => {
-  upstream = await startUpstream();
-});
-afterAll(() => upstream.close());
+const upstream = upstreamOfFile();
 
 describe("golden costs", () => {
   const engagement = compileEngagement({

@@ -1,16 +1,12 @@
 // What servers of OpenAI's format answer, each as its documentation or its source has it: shown as OpenAI's specification has it, whole and
 // streamed, and saying the same.
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createProviders } from "#daemon/gateway/providers/registry.ts";
 import { specification } from "./specification.ts";
-import { agent, callOf, collect, optionsOf, startUpstream, targetOf, type Upstream } from "./upstream.ts";
+import { agent, callOf, collect, optionsOf, targetOf, upstreamOfFile } from "./upstream.ts";
 
-let upstream: Upstream;
+const upstream = upstreamOfFile();
 const provider = createProviders(agent).openai;
-beforeAll(async () => {
-  upstream = await startUpstream();
-});
-afterAll(() => upstream.close());
 
 const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
 const request = { model: "m", messages: [{ role: "user", content: "x" }] };

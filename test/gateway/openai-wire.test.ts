@@ -1,6 +1,6 @@
 // OpenAI's format end to end over real HTTP: what is forwarded, what comes back.
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { readAnswer, spliceCost } from "#daemon/gateway/providers/cost.ts";
 import { endpointUnder } from "#daemon/gateway/providers/endpoint.ts";
 import { openaiDecoder } from "#daemon/gateway/providers/openai/stream.ts";
@@ -11,20 +11,12 @@ import type { Emit } from "#daemon/gateway/providers/wire.ts";
 import { seeded } from "#test/identity/random.ts";
 import { sharedPath } from "#test/shared.ts";
 import { specification } from "./specification.ts";
-import { agent, callOf, collect, optionsOf, startUpstream, targetOf, type Upstream } from "./upstream.ts";
+import { agent, callOf, collect, optionsOf, targetOf, upstreamOfFile } from "./upstream.ts";
 
-let upstream: Upstream;
+const upstream = upstreamOfFile();
 const provider = createProviders(agent).openai;
 if (!provider) throw new Error("no provider");
 const messages = [{ role: "user", content: "hé 🎉" }];
-
-beforeAll(async () => {
-  upstream = await startUpstream();
-});
-afterAll(() => upstream.close());
-beforeEach(() => {
-  upstream.requests.length = 0;
-});
 
 const completion = {
   id: "chatcmpl-1",

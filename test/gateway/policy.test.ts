@@ -1,8 +1,5 @@
 // How often whom: attempts under every kind of failure and policy, counted by the upstream.
-import { mkdtempSync, rmSync } from "node:fs";
 import type { ServerResponse } from "node:http";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { GatewayConfig, PolicyConfig } from "#contract/project-gateway.ts";
 import { createBreakers } from "#daemon/gateway/routing/breaker.ts";
@@ -10,30 +7,21 @@ import { createMeasurements } from "#daemon/gateway/routing/measurements.ts";
 import { openStorage } from "#daemon/storage/open.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import { systemClock } from "#shared/clock.ts";
+import { folderOfFile } from "#test/temporary.ts";
 import { completion, testGateway as newGateway, principal, stream, type TestGateway } from "./pipeline.ts";
-import { error, startUpstream, type Upstream } from "./upstream.ts";
+import { error, type Upstream, upstreamOfFile } from "./upstream.ts";
 
-let a: Upstream;
-let b: Upstream;
+const a = upstreamOfFile();
+const b = upstreamOfFile();
 let storage: Storage;
-let folder: string;
+const folder = folderOfFile();
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "magic-test-"));
   storage = await openStorage({ root: folder });
-  a = await startUpstream();
-  b = await startUpstream();
 });
-afterAll(async () => {
-  await a.close();
-  await b.close();
-  await storage.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => storage.close());
 const testGateway = (...[made, more]: Parameters<typeof newGateway>): Promise<TestGateway> =>
   newGateway(made, { storage, random: () => 0.1, ...more });
 beforeEach(() => {
-  a.requests.length = 0;
-  b.requests.length = 0;
   b.answer = (response, _request, body) => good(response, body);
 });
 

@@ -3,17 +3,15 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { openStorage } from "#daemon/storage/open.ts";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
 import { completion, principal, type TestGateway, testGateway } from "./pipeline.ts";
-import { startUpstream, type Upstream } from "./upstream.ts";
+import { upstreamOfFile } from "./upstream.ts";
 
 const noPostgres = postgresMissing();
-let upstream: Upstream;
+const upstream = upstreamOfFile();
 let server: TestPostgres | undefined;
 beforeAll(async () => {
-  upstream = await startUpstream();
   if (!noPostgres) server = await startPostgres();
 });
 afterAll(async () => {
-  await upstream.close();
   await server?.stop();
 });
 

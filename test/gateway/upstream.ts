@@ -1,6 +1,7 @@
 // A provider that a test plays: a real HTTP server on loopback, whose answers may be written byte by byte.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { Agent } from "undici";
+import { afterAll, beforeAll, beforeEach } from "vitest";
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { AttemptOptions, ChatCall, ChatOutcome, StreamEnd, Target } from "#daemon/gateway/providers/adapter.ts";
 import { listen } from "#test/listen.ts";
@@ -13,7 +14,24 @@ export interface Upstream {
   close(): Promise<void>;
 }
 
+/** For all tests of a file: it listens before the first, and each finds it without requests. */
+export function upstreamOfFile(): Upstream {
+  const { upstream, start } = newUpstream();
+  beforeAll(start);
+  beforeEach(() => {
+    upstream.requests.length = 0;
+  });
+  afterAll(() => upstream.close());
+  return upstream;
+}
+
 export async function startUpstream(): Promise<Upstream> {
+  const { upstream, start } = newUpstream();
+  await start();
+  return upstream;
+}
+
+function newUpstream(): { upstream: Upstream; start(): Promise<void> } {
   const upstream: { -readonly [name in keyof Upstream]: Upstream[name] } = {
     url: "",
     requests: [],
@@ -32,10 +50,12 @@ export async function startUpstream(): Promise<Upstream> {
     response.on("error", () => {});
     await upstream.answer(response, request, body);
   });
-  const { origin, close } = await listen(server);
-  upstream.url = origin;
-  upstream.close = close;
-  return upstream;
+  const start = async () => {
+    const { origin, close } = await listen(server);
+    upstream.url = origin;
+    upstream.close = close;
+  };
+  return { upstream, start };
 }
 
 /** Answers as OpenAI refuses. */

@@ -3,23 +3,22 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import OpenAI from "openai";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type App, createApp } from "#daemon/app.ts";
 import { ecosystems, good, SAID } from "./good-answers.ts";
 import { within } from "./patience.ts";
 import { heardByClient } from "./said.ts";
 import { specification } from "./specification.ts";
-import { startUpstream, type Upstream } from "./upstream.ts";
+import { upstreamOfFile } from "./upstream.ts";
 
 let app: App;
 let root: string;
-let upstream: Upstream;
+const upstream = upstreamOfFile();
 let client: OpenAI;
 let url: string;
 
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), "magic-whole-"));
-  upstream = await startUpstream();
   const keys = { api_key: "sk-canary-0123456789abcdef" };
   const aws = { region: "us-east-1", access_key_id: "AKIAIOSFODNN7EXAMPLE", secret_access_key: "canary-secret-key" };
   const project = {
@@ -46,11 +45,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await app.close();
-  await upstream.close();
   await rm(root, { recursive: true, force: true });
-});
-beforeEach(() => {
-  upstream.requests.length = 0;
 });
 
 const models: Record<string, string> = {

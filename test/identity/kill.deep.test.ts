@@ -1,10 +1,10 @@
 // kill -9 at random moments of writes: whatever was acknowledged is there, with its audit entry, in a chain that is whole; a key
 // that was sent again took effect once or says that it does not know.
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { temporaryFolder } from "#test/temporary.ts";
 import { seeded } from "./random.ts";
 
 const KILLS = 200;
@@ -37,8 +37,7 @@ function start(root: string, home: string): Promise<Daemon> {
 }
 
 test(`${KILLS} kills at random moments of writes: 0 acknowledged writes lost`, async () => {
-  const folder = mkdtempSync(join(tmpdir(), "magic-kill-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const [root, home] = [join(folder, "root"), join(folder, "home")];
   mkdirSync(root);
   const random = seeded(1);

@@ -2,16 +2,17 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer, request } from "node:https";
 import { type AddressInfo, connect as dial } from "node:net";
-import { networkInterfaces, tmpdir } from "node:os";
+import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
 import { answerMalformed } from "#daemon/http/client-error.ts";
 import { makeCertificate } from "#daemon/http/tls/certificate.ts";
 import { time } from "#daemon/http/tls/der.ts";
+import { temporaryFolder } from "#test/temporary.ts";
 import { startDaemon } from "./daemon.ts";
 
 function handshake(url: string, maxVersion: "TLSv1.2" | "TLSv1.3"): Promise<string> {
@@ -64,8 +65,7 @@ test("TLS 1.3 is served, TLS 1.2 is refused, plain HTTP gets nothing", async () 
 });
 
 test("the user's certificate is served; half a pair, a missing file and a foreign key are refused", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "magic-tls-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const [own, other] = [makeCertificate(["localhost"], new Date(), 30), makeCertificate(["localhost"], new Date(), 30)];
   const files = { cert: join(folder, "c.pem"), key: join(folder, "k.pem"), foreign: join(folder, "f.pem") };
   writeFileSync(files.cert, own.cert);

@@ -1,17 +1,16 @@
 // What a clone is built into, wherever it lies.
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, mkdirSync, realpathSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
+import { temporaryFolder } from "#test/temporary.ts";
 import { makeProject } from "./magic.ts";
 
 const here = fileURLToPath(new URL("../..", import.meta.url));
 
 test("a clone whose path names the project's own folders, and has marks of shells and URLs, is built and runs", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "magic-build-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = temporaryFolder();
   const clone = join(folder, "src", "commander", "a #1 %41 é'$x");
   const modules = join(clone, "node_modules");
   mkdirSync(modules, { recursive: true });

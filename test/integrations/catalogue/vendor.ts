@@ -165,6 +165,5 @@ function read(form: RegExp, what: string, value: (text: string) => number): (tex
   };
 }
 export const isoTime = read(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)$/, "RFC 3339 time", Date.parse);
-export const dayTime = read(/^\d{4}-\d\d-\d\d$/, "date", Date.parse);
 export const secondsTime = read(/^\d{9,10}(\.\d+)?$/, "Unix time in seconds", (text) => Number(text) * 1000);
 export const millisTime = read(/^\d{12,13}$/, "Unix time in milliseconds", Number);

@@ -1,25 +1,22 @@
 // Cursor fields whose values are missing, of several kinds, or such that a plain comparison of texts gets them wrong: every record is
 // read, or the run says that it cannot tell.
-import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { postgresMissing } from "#test/postgres.ts";
+import { folderOfFile } from "#test/temporary.ts";
 import { openPair, type Pair, sync } from "./harness.ts";
 
 describe.skipIf(postgresMissing())("cursors", () => {
-  const folder = mkdtempSync(join(tmpdir(), "magic-cursor-"));
+  const folder = folderOfFile();
   let pair: Pair;
   let made = 0;
 
   beforeAll(async () => {
     pair = await openPair();
   });
-  afterAll(async () => {
-    await pair?.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => pair?.close());
 
   const incremental = (from: string, object: string, table: string, more = {}) =>
     sync({ from, object, to: pair.to, table }, { mode: "incremental", cursor_field: "c", ...more });

@@ -1,10 +1,10 @@
 // Live syncs in a real daemon: triggered over HTTP, run in worker processes, cancelled, taken up again after the daemon was killed.
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
+import { folderOfFile } from "#test/temporary.ts";
 import { connect } from "./harness.ts";
 
 interface Daemon {
@@ -15,7 +15,7 @@ interface Daemon {
 type Body = Record<string, never> & { id: string; status: string };
 
 describe.skipIf(postgresMissing())("live syncs in the daemon", () => {
-  const root = mkdtempSync(join(tmpdir(), "magic-live-"));
+  const root = folderOfFile();
   const env = { ...process.env, MAGIC_HOME: join(root, "home"), CI: "1" };
   let server: TestPostgres;
   let daemon: Daemon;
@@ -73,7 +73,6 @@ describe.skipIf(postgresMissing())("live syncs in the daemon", () => {
     magic("daemon", "stop");
     await Promise.all([source?.end(), target?.end()]);
     await server?.stop();
-    rmSync(root, { recursive: true, force: true });
   });
 
   test("a connection is checked and discovered, and 100 rows arrive within a second of the trigger", async () => {

@@ -1,10 +1,8 @@
-// Every PostgreSQL type at its extremes on every path: PostgreSQL's own, and through each kind of file and MySQL and back.
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mysqlMissing, startMysql, type TestMysql } from "#test/mysql.ts";
 import { postgresMissing } from "#test/postgres.ts";
+import { folderOfFile } from "#test/temporary.ts";
 import { fidelitySetup, fidelityTypes } from "./fidelity.ts";
 import { openPair, type Pair, sync } from "./harness.ts";
 
@@ -22,7 +20,7 @@ const paths = [
 ] as const;
 
 describe.skipIf(postgresMissing())("fidelity", () => {
-  const folder = mkdtempSync(join(tmpdir(), "magic-fidelity-"));
+  const folder = folderOfFile();
   let pair: Pair;
   let mysql: TestMysql | undefined;
   let my: string;
@@ -53,7 +51,6 @@ describe.skipIf(postgresMissing())("fidelity", () => {
   afterAll(async () => {
     await pair?.close();
     await mysql?.stop();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   for (const path of paths)

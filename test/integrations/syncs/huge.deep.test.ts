@@ -1,14 +1,14 @@
 // A row of 100 MB, through raw COPY and through rows.
-import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { postgresMissing, startPostgres } from "#test/postgres.ts";
+import { temporaryFolder } from "#test/temporary.ts";
 import { connect, sync } from "./harness.ts";
 
 test.skipIf(postgresMissing())("bytes whose text is longer than any can be cost their row alone", async () => {
   const server = await startPostgres();
-  const folder = mkdtempSync(join(tmpdir(), "magic-huge-"));
+  const folder = temporaryFolder();
   const from = await server.createDatabase();
   const source = await connect(from);
   await source.query(
@@ -18,12 +18,11 @@ test.skipIf(postgresMissing())("bytes whose text is longer than any can be cost 
   expect(outcome).toMatchObject({ status: "completed", records_synced: 2, rejects: [{ key: "row 2" }] });
   await source.end();
   await server.stop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 test.skipIf(postgresMissing())("a row of 100 MB arrives", async () => {
   const server = await startPostgres();
-  const folder = mkdtempSync(join(tmpdir(), "magic-huge-"));
+  const folder = temporaryFolder();
   const [from, to] = [await server.createDatabase(), await server.createDatabase()];
   const [source, target] = [await connect(from), await connect(to)];
   await source.query(
@@ -39,11 +38,10 @@ test.skipIf(postgresMissing())("a row of 100 MB arrives", async () => {
   expect(await target.lines("back", sums)).toEqual(wanted);
   await Promise.all([source.end(), target.end()]);
   await server.stop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 test("a line of JSON Lines that is too long costs its record alone, a quote that nobody closes the run", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "magic-huge-"));
+  const folder = temporaryFolder();
   const run = (file: string) => sync({ from: file, object: "huge", to: `${file}.sqlite`, table: "huge" });
   const grow = (file: string, begin: string, end: string) => {
     writeFileSync(file, begin);
@@ -55,5 +53,4 @@ test("a line of JSON Lines that is too long costs its record alone, a quote that
   expect(await run(lines)).toMatchObject({ status: "completed", records_synced: 2, rejects: [{ key: "row 2" }] });
   const { error } = await run(grow(join(folder, "huge.csv"), 'id\n1\n"', "\n3\n"));
   expect(error).toMatchObject({ code: "source_failed", message: expect.stringContaining("record 2 is longer") });
-  rmSync(folder, { recursive: true, force: true });
 });

@@ -6,21 +6,19 @@ import {
   existsSync,
   linkSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { openKeyTable } from "#daemon/integrations/connectors/files/key-table.ts";
+import { folderOfFile } from "#test/temporary.ts";
 import { sync } from "./harness.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "magic-kept-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = folderOfFile();
 
 const incremental = { mode: "incremental", cursor_field: "c" } as const;
 test("a key that a file writes otherwise than its source is the same key", async () => {

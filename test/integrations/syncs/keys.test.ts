@@ -1,17 +1,17 @@
 // Primary keys that were asked for, which neither the source nor, perhaps, the destination's table vouches for: the same rows stay
 // whatever the two ends are.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import mysql from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mysqlMissing, startMysql, type TestMysql } from "#test/mysql.ts";
 import { postgresMissing } from "#test/postgres.ts";
+import { folderOfFile } from "#test/temporary.ts";
 import { openPair, type Pair, sync } from "./harness.ts";
 
 describe.skipIf(postgresMissing() || mysqlMissing())("asked-for keys", () => {
-  const folder = mkdtempSync(join(tmpdir(), "magic-keys-"));
+  const folder = folderOfFile();
   const lite = join(folder, "to.sqlite");
   let pair: Pair;
   let server: TestMysql;
@@ -47,7 +47,6 @@ describe.skipIf(postgresMissing() || mysqlMissing())("asked-for keys", () => {
   afterAll(async () => {
     await client?.end();
     await Promise.all([pair?.close(), server?.stop()]);
-    rmSync(folder, { recursive: true, force: true });
   });
 
   const ends: Readonly<Record<string, { url(table: string): string; run(sql: string): Promise<unknown[]> }>> = {

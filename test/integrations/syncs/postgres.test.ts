@@ -1,6 +1,5 @@
 // PostgreSQL to PostgreSQL: types, modes, deletes, drift, what stays behind after a failure.
-import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { postgresMissing } from "#test/postgres.ts";
@@ -17,9 +16,7 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     ({ from, to, source, target } = pair);
     await source.query(extremes);
   });
-  afterAll(async () => {
-    await pair?.close();
-  });
+  afterAll(() => pair?.close());
   const ends = (object: string, table = object) => ({ from, object, to, table });
   const strays = () =>
     target.query(
@@ -661,7 +658,7 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
   });
 
   test("what cannot work says what to do, and leaves nothing behind", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "magic-loop-"));
+    const folder = temporaryFolder();
     const loop = join(folder, "loop.csv");
     symlinkSync(loop, loop);
     const cases: [Promise<Awaited<ReturnType<typeof sync>>>, string][] = [
@@ -688,7 +685,6 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
         expect.any(String),
       ]);
     }
-    rmSync(folder, { recursive: true });
     expect(await strays()).toEqual([]);
   });
 

@@ -1,6 +1,5 @@
 // Runs that go on where they were: what they tell in the end is of all attempts, and a state is of one cursor only.
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -9,6 +8,7 @@ import { openDestination } from "#daemon/integrations/connectors/open.ts";
 import { runSync } from "#daemon/integrations/engine/run.ts";
 import type { Batch, Source } from "#daemon/integrations/engine/source.ts";
 import { postgresMissing } from "#test/postgres.ts";
+import { folderOfFile } from "#test/temporary.ts";
 import { connect, openPair, type Pair, specOf, sync } from "./harness.ts";
 
 const BATCH = 60_000;
@@ -42,15 +42,12 @@ function pages(dies: number): Source {
 }
 
 describe.skipIf(postgresMissing())("runs that go on", () => {
-  const folder = mkdtempSync(join(tmpdir(), "magic-resume-"));
+  const folder = folderOfFile();
   let pair: Pair;
   beforeAll(async () => {
     pair = await openPair();
   });
-  afterAll(async () => {
-    await pair?.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => pair?.close());
 
   const attempt = (spec: SyncSpec, dies = BATCHES) =>
     runSync(spec, {

@@ -1,20 +1,20 @@
 // What goes wrong on the way: connections cut, servers restarted, huge rows, signed HTTP batches, the command's exit codes.
 import { execFile, execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import net from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { newId } from "#shared/ids.ts";
 import { postgresMissing } from "#test/postgres.ts";
+import { folderOfFile } from "#test/temporary.ts";
 import { cuttingProxy, holdingProxy } from "./cuts.ts";
 import { connect, openPair, type Pair, specOf, sync } from "./harness.ts";
 import { runAndKill } from "./kill.ts";
 
 describe.skipIf(postgresMissing())("on the way", () => {
-  const folder = mkdtempSync(join(tmpdir(), "magic-robust-"));
+  const folder = folderOfFile();
   let pair: Pair;
   let { from, to, source, target } = {} as Pair;
 
@@ -29,7 +29,6 @@ describe.skipIf(postgresMissing())("on the way", () => {
     // A restart has given it other clients.
     await Promise.all([source?.end(), target?.end()]);
     await pair?.server.stop();
-    rmSync(folder, { recursive: true, force: true });
   });
   const ends = (object: string) => ({ from, object, to, table: object });
 

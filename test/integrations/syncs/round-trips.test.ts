@@ -1,14 +1,14 @@
 // PostgreSQL into another form and back: equal, or quarantined and counted; never silently changed.
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { postgresMissing } from "#test/postgres.ts";
+import { folderOfFile } from "#test/temporary.ts";
 import { extremes } from "./extremes.ts";
 import { openPair, type Pair, sync } from "./harness.ts";
 
 describe.skipIf(postgresMissing())("round trips", () => {
-  const folder = mkdtempSync(join(tmpdir(), "magic-files-"));
+  const folder = folderOfFile();
   let pair: Pair;
   let { from, to, source, target } = {} as Pair;
 
@@ -19,10 +19,7 @@ describe.skipIf(postgresMissing())("round trips", () => {
     await target.query(extremes.slice(0, extremes.indexOf("INSERT")));
     await target.query("ALTER TABLE extremes RENAME TO shape");
   });
-  afterAll(async () => {
-    await pair?.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => pair?.close());
 
   for (const [ending, typed] of [
     ["sqlite", false],

@@ -1,15 +1,14 @@
 // Files that somebody appends to, replaces or cuts while they are read: the rows of the moment when they were opened, or an error.
-import { appendFileSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, renameSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { FileReader } from "#daemon/integrations/connectors/files/format.ts";
 import { type FormatName, formatOf } from "#daemon/integrations/connectors/files/formats.ts";
 import type { Column } from "#daemon/integrations/engine/types.ts";
+import { folderOfFile } from "#test/temporary.ts";
 
 describe("a file that changes while it is read", () => {
-  const folder = mkdtempSync(join(tmpdir(), "magic-snapshot-"));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = folderOfFile();
   const columns: Column[] = ["a", "b"].map((name) => ({
     name,
     type: { kind: "string" },

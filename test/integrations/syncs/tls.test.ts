@@ -1,14 +1,14 @@
 // A server's certificate is checked against the name in the URL, though the connection goes to the address that the egress guard chose.
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import net from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeCertificate } from "#daemon/http/tls/certificate.ts";
 import { openSource } from "#daemon/integrations/connectors/open.ts";
+import { folderOfFile } from "#test/temporary.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "magic-tls-"));
+const folder = folderOfFile();
 const ca = join(folder, "ca.pem");
 const certificate = makeCertificate(["db.example"], new Date(), 1);
 let postgres: net.Server;
@@ -41,7 +41,6 @@ beforeAll(async () => {
 afterAll(() => {
   postgres.close();
   mysql.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 test("PostgreSQL and MySQL: the right name passes, another name does not", async () => {

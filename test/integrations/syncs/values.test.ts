@@ -1,17 +1,17 @@
 // What becomes of values on their way into columns that are there already: of texts, of wider and narrower types, of types with
 // readers of their own.
-import { lstatSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { lstatSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { parquetWriteBuffer } from "hyparquet-writer";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openSource } from "#daemon/integrations/connectors/open.ts";
 import { postgresMissing } from "#test/postgres.ts";
+import { folderOfFile } from "#test/temporary.ts";
 import { openPair, type Pair, sync } from "./harness.ts";
 
 describe.skipIf(postgresMissing())("values", () => {
-  const folder = mkdtempSync(join(tmpdir(), "magic-values-"));
+  const folder = folderOfFile();
   let pair: Pair;
   let { from, to, source, target } = {} as Pair;
 
@@ -19,10 +19,7 @@ describe.skipIf(postgresMissing())("values", () => {
     pair = await openPair();
     ({ from, to, source, target } = pair);
   });
-  afterAll(async () => {
-    await pair?.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  afterAll(() => pair?.close());
 
   test("what a type's own reader calls a syntax error or an unknown name is a matter of that row", async () => {
     await source.query(
