@@ -20,6 +20,9 @@ const bombs: Record<string, string> = {
   "buffers that grow":
     "const a = []; for (;;) { const b = new ArrayBuffer(1, { maxByteLength: 8 << 20 }); b.resize(8 << 20); a.push(b); }",
   clones: "const a = []; const b = new Uint8Array(8 << 20); for (;;) a.push(structuredClone(b));",
+  messages: "const { port1 } = new MessageChannel(); const b = new Uint8Array(8 << 20); for (;;) port1.postMessage(b);",
+  "derived keys":
+    "process.getBuiltinModule('node:crypto').scryptSync('a', 'b', 64, { N: 2 ** 20, r: 8, p: 1, maxmem: 2 ** 31 });",
   "compressed data":
     "const { zstdCompressSync, constants: c } = process.getBuiltinModule('node:zlib'); zstdCompressSync(Buffer.alloc(16 << 20), { params: { [c.ZSTD_c_windowLog]: 27, [c.ZSTD_c_compressionLevel]: 19 } });",
   "decoded texts":

@@ -4,7 +4,7 @@ import type { StackMapper } from "../bundle/stack.ts";
 import type { CellGone } from "../cell/cell.ts";
 import type { GuestError } from "../cell/frames.ts";
 
-/** As V8, structuredClone, zlib, Zstandard and SQLite say it. Brotli has the same words for broken data. */
+/** As V8, structuredClone, zlib, Zstandard, SQLite and OpenSSL say it. Brotli has the same words for broken data. */
 const OUT_OF_MEMORY = new RegExp(
   `^(${[
     "Array buffer allocation failed",
@@ -12,9 +12,11 @@ const OUT_OF_MEMORY = new RegExp(
     "WebAssembly\\.Memory(\\(\\): could not allocate|\\.grow\\(\\): Unable to grow instance) memory",
     "(Shared)?ArrayBuffer\\.prototype\\.(resize|grow): Out of memory",
     "Unable to deserialize cloned data\\.$",
+    "Data cannot be cloned, out of memory\\.$",
     "insufficient memory$",
     "Allocation error : not enough memory$",
     "out of memory$",
+    "(scrypt|Argon2) derivation failed$",
   ].join("|")})`,
 );
 
