@@ -46,6 +46,28 @@ test("a secret appears in no log line, error or span, and its rotation is seen a
   expect(await bench.outcome("s", { name: "ABSENT" })).toBe("not_found");
 });
 
+test("a secret is struck out in base64 and hex too, and so is what a cut has left of one", async () => {
+  const bench = await openBench({ ports: { secrets: { get: () => CANARY } } });
+  await bench.deploy(
+    "written",
+    `export default async ({ input, secrets }) => {
+       const token = await secrets.get("TOKEN");
+       if (input.long) {
+         console.log("x".repeat(16 * 1024 - 12) + token);
+         throw new Error("y".repeat(8 * 1024 - 12) + token);
+       }
+       const written = ["", "a:", "ab:", "abc:"].map((user) => btoa(user + token + "~"));
+       throw new Error([...written, Buffer.from(token).toString("base64url"), Buffer.from(token).toString("hex")].join(" "));
+     };`,
+    { capabilities: ["secrets:read"], scopes: { secrets: ["TOKEN"] } },
+  );
+  expect((await bench.failure(bench.invoke("written"))).message).toMatch(/^[^:]+: (\S{0,6}\[redacted\]\S{0,4} ?){6}$/);
+  expect((await bench.failure(bench.invoke("written", { long: true }))).message).toMatch(/y\[redacted\]…$/);
+  const written = JSON.stringify(bench.logs);
+  expect(written).toContain("x[redacted]…");
+  for (const left of [CANARY.slice(0, 4), btoa(CANARY).slice(0, 8)]) expect(written.includes(left)).toBe(false);
+});
+
 test("a secret that begins with another one is struck out whole", async () => {
   const values: Record<string, string> = { A: "canary", B: CANARY };
   const bench = await openBench({ ports: { secrets: { get: (name) => values[name] ?? null } } });

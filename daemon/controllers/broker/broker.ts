@@ -9,7 +9,7 @@ import { databaseOperations } from "./db/operations.ts";
 import { grantsOf } from "./grants.ts";
 import { httpFetch } from "./http/fetch.ts";
 import { chat } from "./llm.ts";
-import { remember, striker } from "./redaction.ts";
+import { formsOf, remember, striker } from "./redaction.ts";
 import type { Operation, Session, Usage } from "./session.ts";
 import { deleteKey, getKey, getSecret, invokeController, setKey, triggerSync } from "./state.ts";
 
@@ -62,8 +62,10 @@ export function createBroker(contract: ControllerContract, services: BrokerServi
         usage: newUsage(),
         secrets: caller.secrets ?? new Set(),
         learn(secret) {
-          session.secrets.add(secret);
-          remember(known, secret);
+          for (const form of formsOf(secret)) {
+            session.secrets.add(form);
+            remember(known, form);
+          }
         },
         invoke,
       };

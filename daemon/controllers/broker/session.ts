@@ -19,7 +19,7 @@ export interface Session {
   readonly grants: Grants;
   readonly ports: Ports;
   readonly usage: Usage;
-  /** Secret values handed out: struck out of logs and errors. */
+  /** Secret values handed out, in all their forms: struck out of logs and errors. */
   readonly secrets: Set<string>;
   learn(secret: string): void;
   /** Runs another controller for this one; its output may be a LargeOutput. */
