@@ -278,9 +278,21 @@ describe("google", () => {
     ["gemini-3.7-flash-lite", "minimal"],
     ["gemini-3-flash-preview", "minimal"],
     ["gemini-3.1-pro-preview", "low"],
+    ["gemini-4-argon", "low"],
+    ["gemini-4-flash-lite", "minimal"],
   ])("%s thinks at least %s", async (name, least) => {
     const { body } = await send("google", { messages: [user("x")], reasoning_effort: "minimal" }, name);
     expect(body["generationConfig"]).toMatchObject({ thinkingConfig: { thinkingLevel: least } });
+  });
+
+  test.each([
+    [{ store: false }, { store: false }],
+    [{ store: true }, { store: true }],
+    [{ store: null }, {}],
+    [{}, {}],
+  ])("what a request says of its storing goes on, all else is up to the project: %j", async (asked, told) => {
+    const { body } = await send("google", { messages: [user("x")], ...asked }, model);
+    expect(body).toEqual({ contents: expect.anything(), generationConfig: {}, ...told });
   });
 
   test("what samples as it always does is sent no sampling, and the answer says so; names that say nothing are sent it", async () => {

@@ -282,6 +282,8 @@ describe("what a provider lacks", () => {
     ["google", "gemini-2.5-pro", "none", ["reasoning_effort"]],
     ["google", "gemini-3.7-flash", "none", ["reasoning_effort"]],
     ["google", "gemini-3.7-flash", "low", []],
+    ["google", "gemini-4-argon", "none", ["reasoning_effort"]],
+    ["google", "gemini-3.5-flash-lite", "none", []],
     ["google", "gemini-2.5-flash", "none", []],
     ["anthropic", "claude-opus-5-5", "none", ["reasoning_effort"]],
     ["anthropic", "claude-opus-5", "none", []],

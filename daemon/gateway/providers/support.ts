@@ -61,7 +61,7 @@ export const parameters: readonly {
   { param: "prediction", asks: (r) => set(r.prediction), had: ["sandbox"], reason: "it has no predicted outputs" },
   { param: "web_search_options", asks: (r) => set(r.web_search_options), had: [], reason: "no web search is offered" },
   { param: "moderation", asks: (r) => set(r.moderation), had: [], reason: "it does not moderate" },
-  { param: "store", asks: (r) => r.store === true, had: ["sandbox"], reason: "it stores no completions" },
+  { param: "store", asks: (r) => r.store === true, had: ["google", "sandbox"], reason: "it stores no completions" },
   {
     param: "service_tier",
     asks: (r) => set(r.service_tier) && r.service_tier !== "auto" && r.service_tier !== "default",

@@ -66,6 +66,8 @@ export async function googleRequest(
     ...(system.length > 0 ? { systemInstruction: { parts: system } } : {}),
     ...toolsOf(plan, names),
     generationConfig: generationConfig(request, target),
+    // What a request does not say is up to the Google project: newer ones keep every request.
+    ...(typeof request.store === "boolean" ? { store: request.store } : {}),
   };
   return { body, names };
 }
@@ -140,7 +142,7 @@ export function leftOut(request: ChatRequest, model: string): string[] {
 }
 
 function thinksAlways(model: string): boolean {
-  return thinkingKind(model) !== "none" && (model.includes("pro") || isLateFlash(model));
+  return thinkingKind(model) !== "none" && hasNoMinimal(model);
 }
 
 // 3.6 Flash, 3.5 Flash-Lite, and what came after them; a name that says nothing is sent what was asked for.
@@ -148,10 +150,11 @@ function samplesAsFixed(model: string): boolean {
   return /gemini-(3\.5-flash-lite|3\.([6-9]|\d\d)|[4-9]|flash(-lite)?-latest)/.test(model);
 }
 
-// Flash since 3.7 has no `minimal` any more; Flash-Lite has.
-function isLateFlash(model: string): boolean {
-  const [, major, minor] = /gemini-(\d+)\.(\d+)-flash(?!-lite)/.exec(model) ?? [];
-  return /gemini-flash-latest/.test(model) || Number(major) > 3 || (Number(major) === 3 && Number(minor) >= 7);
+// Pro never had the level `minimal`, nor have Flash since 3.7 and Gemini 4; Flash-Lite has it.
+function hasNoMinimal(model: string): boolean {
+  if (model.includes("pro") || model.includes("gemini-flash-latest")) return true;
+  const [, major, minor] = /gemini-(\d+)(?:\.(\d+))?(?!.*flash-lite)/.exec(model) ?? [];
+  return Number(major) > 3 || (Number(major) === 3 && Number(minor) >= 7);
 }
 
 function given(fields: Record<string, unknown>): Record<string, unknown> {
@@ -185,7 +188,7 @@ function thinking(effort: ReasoningEffort | null | undefined, model: string): ob
     // Pro models cannot stop thinking; 128 is their least.
     return { thinkingBudget: pro ? Math.max(budgets[effort], 128) : budgets[effort], includeThoughts };
   }
-  const least = pro || isLateFlash(model) ? "low" : "minimal";
+  const least = hasNoMinimal(model) ? "low" : "minimal";
   const levels = {
     none: least,
     minimal: least,
