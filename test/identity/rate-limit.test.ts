@@ -110,6 +110,17 @@ describe.each([
     }
   });
 
+  test("what a kill leaves open is over a minute after the start, whenever the first call comes", async () => {
+    const clock = new HandClock();
+    const store = memoryStore();
+    await createRateLimiter({ clock, store }).admit(policy);
+    const second = createRateLimiter({ clock, store });
+    clock.advance(MINUTE);
+    let count = 0;
+    while ((await second.admit(policy)).admitted) count++;
+    expect(count).toBe(limit);
+  });
+
   test("a wall clock that jumps back an hour gives no free calls and takes none for an hour", async () => {
     const clock = new HandClock();
     const store = memoryStore();

@@ -54,8 +54,9 @@ export interface RateLimiterOptions {
 
 export function createRateLimiter({ clock, store, onError }: RateLimiterOptions): RateLimiter {
   const counters = new Map<string, Counter | Promise<Counter>>();
+  const openedAt = clock.monotonic();
 
-  // Loads a window once. What might have been used before a crash counts as used just now: late rather than too much.
+  // Loads a window once. What might have been used before a crash counts as used just before the start: late rather than too much.
   async function open(policy: Policy): Promise<Counter> {
     const window = new SlidingWindow(policy.limit, policy.windowS * 1000);
     const stored = await store.load(policy.name).catch((error: unknown) => {
@@ -66,7 +67,8 @@ export function createRateLimiter({ clock, store, onError }: RateLimiterOptions)
       const wall = clock.now();
       const now = clock.monotonic();
       for (const [at, time] of stored.times.entries()) window.restore(now, wall - time, stored.counts?.[at] ?? 1);
-      window.restore(now, 0, stored.ahead);
+      const youngestMs = wall - (stored.times.at(-1) ?? 0);
+      window.restore(now, Math.min(now - openedAt, youngestMs), stored.ahead);
     }
     const counter: Counter = { window, ahead: 0, storing: undefined, idleUntil: 0 };
     counters.set(policy.name, counter);
