@@ -115,10 +115,12 @@ test("a key of the API cannot have magic.yaml's secrets sent where it likes", as
     await daemon.call("POST", "/v1/connections/oauth/start", start, { ...live, token }),
   ])
     expect(refused.body).toMatchObject({ status: 422, errors: [{ pointer: "/config/deep", code: "reference" }] });
-  // The daemon's environment is for magic.yaml alone, whoever asks.
+  // The daemon's environment is for magic.yaml alone, whoever asks, and wherever.
   const credentials = { "a/b": "$" + "{env:HOME}" };
   const named = await daemon.call("PATCH", `/v1/connections/${own.id}`, { credentials }, live);
-  expect(named.body).toMatchObject({ status: 422, errors: [{ pointer: "/credentials/a~1b", code: "reference" }] });
+  const simulated = await daemon.call("POST", "/v1/connections", { provider: "http", credentials });
+  for (const { body } of [named, simulated])
+    expect(body).toMatchObject({ status: 422, errors: [{ pointer: "/credentials/a~1b", code: "reference" }] });
 });
 
 function outcome(provider: string, held: Settings, patch: Partial<Settings>, text: string | null = null) {

@@ -24,16 +24,16 @@ export function boundedFor(
 }
 
 /**
- * Who may name one of magic.yaml's secrets may send it anywhere: that is for those who can read magic.yaml. The daemon's environment
- * is for magic.yaml alone: what named it here could never be used.
+ * Who may name one of magic.yaml's secrets may send it anywhere: that is for those who can read magic.yaml; the sandbox sends nothing.
+ * The daemon's environment is for magic.yaml alone: what named it here could never be used.
  *
  * @throws MagicError `validation_failed` for a reference that the caller must not give.
  */
 export function refuseReferences(principal: Principal, { config, credentials }: GivenSettings): void {
-  if (principal.environment === "sandbox") return;
+  const bounded = principal.environment === "live" && isBounded(principal);
   const detailOf = (text: string) => {
     if (/\$\{env:\w+\}/.test(text)) return ofEnvironment;
-    return isBounded(principal) && text.includes("${secret:") ? ofSecret : undefined;
+    return bounded && text.includes("${secret:") ? ofSecret : undefined;
   };
   const problems = Object.entries({ config, credentials }).flatMap(([part, members]) =>
     Object.entries(members ?? {}).flatMap(([name, value]) => {
