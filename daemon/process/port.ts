@@ -49,11 +49,17 @@ function isTaken(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === "EADDRINUSE";
 }
 
+/** What `bind` says of an address that is none of this machine's, and the resolver of a name that leads to none. */
+const notHere = ["EADDRNOTAVAIL", "EAFNOSUPPORT", "EINVAL", "ENOTFOUND", "EAI_AGAIN"];
+
 function refused(port: number, error: unknown): unknown {
-  const { code } = error as NodeJS.ErrnoException;
+  const { code = "", address, hostname } = error as NodeJS.ErrnoException & { address?: string; hostname?: string };
   if (code === "EACCES")
     return new MagicError("port_taken", `Port ${port} is not open to this user.`, { cause: error });
-  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND")
-    return new MagicError("usage", "The host is not an address of this machine.", { cause: error });
+  if (notHere.includes(code))
+    return new MagicError("usage", `The host ${address ?? hostname} is not an address of this machine.`, {
+      cause: error,
+      extra: { next: "Correct --host, or `daemon.host` in magic.yaml." },
+    });
   return error;
 }

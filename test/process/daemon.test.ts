@@ -413,8 +413,11 @@ test("a port or host that cannot be is a usage error", async () => {
   const made = await temporaryProject();
   const port = await made.magic(["daemon", "start", "--json", "--port", "70000"]);
   expect([port.code, port.failure["code"]]).toEqual([2, "usage"]);
-  const host = await start(made, "--host", "203.0.113.1");
-  expect([host.code, host.failure["code"]]).toEqual([2, "usage"]);
+  for (const given of ["203.0.113.1", "fe80::1"]) {
+    const host = await start(made, "--host", given);
+    const next = expect.stringContaining("magic.yaml");
+    expect(host).toMatchObject({ code: 2, failure: { code: "usage", detail: expect.stringContaining(given), next } });
+  }
 });
 
 /** Starts a daemon in whose process this code runs, a little after it is ready. */
