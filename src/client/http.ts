@@ -29,6 +29,8 @@ export interface ApiClientOptions {
   readonly url: string;
   readonly token: string | undefined;
   readonly environment: Environment;
+  /** --url or MAGIC_URL said it: no `magic daemon start` of this root makes it answer. */
+  readonly named?: boolean;
   readonly fetch?: typeof fetch;
   /** Milliseconds without an answer after which the daemon's health is asked for; a daemon that does not give it is wedged. */
   readonly suspectAfterMs?: number;
@@ -38,6 +40,13 @@ export interface ApiClientOptions {
 export function createApiClient(options: ApiClientOptions): ApiClient {
   const { token, environment, fetch: fetcher = fetch, suspectAfterMs = 5_000 } = options;
   const origin = originOf(options.url);
+  const unanswered = (error: unknown, signal: AbortSignal | undefined): unknown =>
+    unreachable(
+      error,
+      origin.origin,
+      signal,
+      options.named ? { next: `${correctUrl}, or start the daemon there.` } : {},
+    );
   if (token !== undefined && origin.protocol === "http:" && !isLoopback(origin.hostname))
     throw new MagicError("tls_required", `The key is not sent to ${origin.origin}: it is neither https nor loopback.`);
   if (token !== undefined && !/^[\x20-\x7e]{1,8000}$/.test(token))
@@ -70,7 +79,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
     })
       .catch((error: unknown) => {
         if (watch.signal.aborted) throw watch.signal.reason;
-        throw unreachable(error, origin.origin, request.signal);
+        throw unanswered(error, request.signal);
       })
       .finally(watch.end);
     if (isForeign(answer)) throw foreign(origin.origin);
@@ -93,7 +102,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
   };
   const lasting = async (method: Method, path: string, request?: ApiRequest): Promise<string> =>
     (await send(method, path, request)).text().catch((error: unknown) => {
-      throw unreachable(error, origin.origin, request?.signal);
+      throw unanswered(error, request?.signal);
     });
   const document = origin.protocol === "http:" && options.fetch === undefined ? brief : lasting;
 
@@ -117,11 +126,12 @@ export function isForeign({ status, headers }: Head): boolean {
   return !headers.has(names.requestId) && !proxys.includes(status);
 }
 
+const correctUrl = "Correct --url or MAGIC_URL (`magic config get url --show-origin` says where it comes from)";
+
 /** A web page, say, another program's API, or a proxy that says something else or keeps the id to itself. */
 export function foreign(origin: string): MagicError {
   const detail = `What answers at ${origin} is not a magic daemon.`;
-  const next =
-    "Correct --url or MAGIC_URL (`magic config get url --show-origin` says where it comes from), or the proxy there: it has to pass X-Request-Id on.";
+  const next = `${correctUrl}, or the proxy there: it has to pass X-Request-Id on.`;
   return new MagicError("daemon_unavailable", detail, { extra: { reason: "foreign", next } });
 }
 
@@ -165,11 +175,16 @@ function originOf(url: string): URL {
   return parsed;
 }
 
-function unreachable(error: unknown, origin: string, signal: AbortSignal | undefined): unknown {
+function unreachable(
+  error: unknown,
+  origin: string,
+  signal: AbortSignal | undefined,
+  extra: { next?: string },
+): unknown {
   if (signal?.aborted) return signal.reason instanceof MagicError ? signal.reason : new MagicError("interrupted");
   const { code, cause } = error as { code?: string; cause?: { code?: string; message?: string } };
   const why = cause?.code ?? cause?.message ?? code ?? (error instanceof Error ? error.message : String(error));
-  return new MagicError("daemon_unavailable", `There is no answer from ${origin} (${why}).`, { cause: error });
+  return new MagicError("daemon_unavailable", `There is no answer from ${origin} (${why}).`, { cause: error, extra });
 }
 
 function parse(text: string): unknown {

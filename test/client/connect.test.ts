@@ -81,6 +81,12 @@ test("MAGIC_URL and MAGIC_API_KEY drive another daemon, and --live chooses the e
   expect(notes).toEqual(["MAGIC_API_KEY is a sandbox key: this is the sandbox, not live."]);
 });
 
+test("where nothing answers at MAGIC_URL, that is what is to be corrected", async () => {
+  const client = await connect({ root, env: { MAGIC_URL: "http://127.0.0.1:1" } });
+  const next = expect.stringContaining("Correct --url or MAGIC_URL");
+  await expect(client.request("GET", "/v1/x")).rejects.toMatchObject({ code: "daemon_unavailable", extra: { next } });
+});
+
 test("a key is not sent over plain HTTP to another machine", async () => {
   const env = { MAGIC_URL: "http://magic.example.com", MAGIC_API_KEY: "sk_live_abc" };
   await expect(connect({ root, env })).rejects.toMatchObject({ code: "tls_required" });

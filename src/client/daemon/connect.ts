@@ -36,7 +36,7 @@ export async function connect(options: ConnectOptions): Promise<ApiClient> {
   const findPath = () => findRoot(options.root, env).path;
   if (url !== undefined) {
     const ours = localTokenFor(findPath, url);
-    return createApiClient({ url, token: key ?? ours, environment });
+    return createApiClient({ url, token: key ?? ours, environment, named: true });
   }
   const root = findPath();
   const runtime = options.start === false ? requireRunning(root) : await findOrStart({ ...options, root });
