@@ -196,13 +196,13 @@ test("a cell whose own end was provoked is told by the error that ended it", asy
     "ending",
     `export default async () => {
        process.removeAllListeners("uncaughtException");
-       setTimeout(() => { throw new TypeError("by a timer"); }, 5);
+       setTimeout(() => { throw new TypeError("boom, by a timer"); }, 5);
        await new Promise(() => {});
      };`,
   );
   expect(await bench.failure(bench.invoke("ending"))).toMatchObject({
     code: "handler_error",
-    message: "the cell died: the process ended: exit code 1: TypeError: by a timer",
+    message: "the cell died: the process ended: exit code 1: TypeError: boom, by a timer",
   });
 });
 

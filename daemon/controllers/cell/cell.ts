@@ -87,7 +87,7 @@ interface Running {
 }
 
 const OUT_OF_MEMORY =
-  /out of memory|Allocation failed|allocation failure|OOM|bad_alloc|Cannot allocate memory|node::[A-Za-z]*alloc\(/i;
+  /out of memory|Allocation failed|allocation failure|\bOOM\b|bad_alloc|Cannot allocate memory|node::[A-Za-z]*alloc\(/i;
 /** What Node writes of an error that nobody catches, and of its own faults. */
 const FAULT = /^\w*Error\b|^Uncaught\b|FATAL ERROR|Assertion failed/;
 const HELLO_WITHIN_MS = 20_000;
