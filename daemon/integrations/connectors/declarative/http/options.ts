@@ -1,6 +1,6 @@
 // Where values go in a request: query, headers, form or JSON body, path. The options of requester, paginator, slices and authenticator are merged.
 import { setField } from "#contract/json-object.ts";
-import { type Context, text, type Variables } from "../context.ts";
+import { type Context, text } from "../context.ts";
 import { type Component, isRecord, list, manifestError, requiredText } from "../manifest/component.ts";
 import { mergeFields } from "../read/fields.ts";
 
@@ -16,26 +16,15 @@ export function emptyParts(): RequestParts {
 }
 
 /** Puts one value where a RequestOption says. */
-export function inject(
-  context: Context,
-  option: Component,
-  value: unknown,
-  parts: RequestParts,
-  more: Variables = {},
-): void {
+export function inject(context: Context, option: Component, value: unknown, parts: RequestParts): void {
   const into = requiredText(option, "inject_into");
   if (into === "path") return;
-  const name = (field: unknown): string => text(context, option, field, more);
+  const name = (field: unknown): string => text(context, option, field);
   if (into === "body_json" && Array.isArray(option["field_path"])) {
     setPath(parts.json, option["field_path"].map(name), value);
     return;
   }
-  const field = name(
-    requiredText(
-      option,
-      option["field_name"] === undefined && Array.isArray(option["field_path"]) ? "field_path" : "field_name",
-    ),
-  );
+  const field = name(requiredText(option, "field_name"));
   if (into === "request_parameter") parts.params[field] = value;
   else if (into === "header") parts.headers[field] = String(value);
   else if (into === "body_data") parts.form[field] = value;
