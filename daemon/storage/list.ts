@@ -1,7 +1,7 @@
 // A list's query as storage reads it, and its answer.
 import { MagicError } from "#contract/errors.ts";
 import type { ListPage } from "#contract/wire/list.ts";
-import type { Page, Slice } from "#daemon/storage/page.ts";
+import type { Page, Slice } from "./page.ts";
 
 export interface ListOptions {
   readonly limit?: number | undefined;

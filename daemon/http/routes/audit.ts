@@ -4,7 +4,7 @@ import { AuditEntry, AuditQuery, AuditVerification } from "#contract/wire/audit.
 import { listOf } from "#contract/wire/list.ts";
 import type { AuditTrail } from "#daemon/identity/audit/trail.ts";
 import { operates } from "#daemon/identity/credentials/grant.ts";
-import { answerPage, pageOf } from "#daemon/integrations/page.ts";
+import { answerPage, pageOf } from "#daemon/storage/list.ts";
 import type { AuditEntryTable } from "#daemon/storage/tables/audit.ts";
 import { inUtc } from "#shared/clock.ts";
 

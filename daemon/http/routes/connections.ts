@@ -12,7 +12,7 @@ import {
 import { listOf } from "#contract/wire/list.ts";
 import { Deleted, IdParams } from "#contract/wire/params.ts";
 import type { Connections } from "#daemon/integrations/connections/connections.ts";
-import { type ListOptions, pageInMemory } from "#daemon/integrations/page.ts";
+import { type ListOptions, pageInMemory } from "#daemon/storage/list.ts";
 import { emptyBody } from "../empty-body.ts";
 
 /** How long a test and a discovery may take: a caller waits for them, many no longer than half a minute. */

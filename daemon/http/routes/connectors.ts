@@ -5,7 +5,7 @@ import { Connector, ConnectorsQuery } from "#contract/wire/connectors.ts";
 import { listOf } from "#contract/wire/list.ts";
 import { IdParams } from "#contract/wire/params.ts";
 import type { Catalogue } from "#daemon/integrations/catalogue/catalogue.ts";
-import { type ListOptions, pageByName } from "#daemon/integrations/page.ts";
+import { type ListOptions, pageByName } from "#daemon/storage/list.ts";
 
 export function connectorRoutes(app: FastifyInstance, { catalogue }: { catalogue: Catalogue }): void {
   const config = { scope: "connectors:read", surface: "core" } as const;

@@ -21,7 +21,7 @@ import { listOf } from "#contract/wire/list.ts";
 import { readContractApart } from "#daemon/controllers/contract-thread.ts";
 import type { ControllerRuntime, ControllerSummary, InvocationResult } from "#daemon/controllers/runtime.ts";
 import { isLargeOutput, type LargeOutput } from "#daemon/controllers/serving/large-output.ts";
-import { type ListOptions, pageByName, pageInMemory } from "#daemon/integrations/page.ts";
+import { type ListOptions, pageByName, pageInMemory } from "#daemon/storage/list.ts";
 import { type AbortNotice, abortSource } from "#shared/abort.ts";
 
 export interface ControllerServices {

@@ -12,7 +12,7 @@ import type {
   WithSecret,
 } from "#daemon/identity/credentials/credentials.ts";
 import type { CredentialKind } from "#daemon/identity/credentials/secret.ts";
-import { answerPage, pageOf } from "#daemon/integrations/page.ts";
+import { answerPage, pageOf } from "#daemon/storage/list.ts";
 import { emptyBody } from "../empty-body.ts";
 
 export interface CredentialRoutes<B> {

@@ -3,8 +3,8 @@ import type { FastifyInstance } from "fastify";
 import { listOf, listQuery } from "#contract/wire/list.ts";
 import { IdParams } from "#contract/wire/params.ts";
 import { RejectedRecord, Run } from "#contract/wire/syncs.ts";
-import type { ListOptions } from "#daemon/integrations/page.ts";
 import type { Syncs } from "#daemon/integrations/syncs/syncs.ts";
+import type { ListOptions } from "#daemon/storage/list.ts";
 import { emptyBody } from "../empty-body.ts";
 
 /** A request is held no longer: one who waits longer asks again. */

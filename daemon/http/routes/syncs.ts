@@ -4,8 +4,8 @@ import type { RunStatus, SyncStatus } from "#contract/states.ts";
 import { listOf } from "#contract/wire/list.ts";
 import { Deleted, IdParams } from "#contract/wire/params.ts";
 import { CreateSync, PatchSync, Run, RunsQuery, Sync, SyncsQuery, TriggerSync } from "#contract/wire/syncs.ts";
-import type { ListOptions } from "#daemon/integrations/page.ts";
 import type { Syncs, TriggerOptions } from "#daemon/integrations/syncs/syncs.ts";
+import type { ListOptions } from "#daemon/storage/list.ts";
 import { emptyBody } from "../empty-body.ts";
 
 export function syncRoutes(app: FastifyInstance, { syncs }: { syncs: Syncs }): void {

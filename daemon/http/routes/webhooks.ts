@@ -15,8 +15,8 @@ import {
   WebhooksQuery,
   WebhookWithSecret,
 } from "#contract/wire/webhooks.ts";
-import type { ListOptions } from "#daemon/integrations/page.ts";
 import type { Webhooks } from "#daemon/integrations/webhooks/webhooks.ts";
+import type { ListOptions } from "#daemon/storage/list.ts";
 import { emptyBody } from "../empty-body.ts";
 import { liveOnly } from "../live-only.ts";
 

@@ -9,13 +9,13 @@ import type { CreateWebhook, Delivery, PatchWebhook, Webhook } from "#contract/w
 import type { Egress } from "#daemon/egress/egress.ts";
 import { type Owner, webhookPlace } from "#daemon/secrets/places.ts";
 import type { Sealer } from "#daemon/secrets/sealer.ts";
+import { answerPage, type ListOptions, pageOf } from "#daemon/storage/list.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { DeliveryRecord, WebhookRecord } from "#daemon/storage/tables/webhook.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
 import { changesOf } from "../changes.ts";
 import { missing } from "../missing.ts";
-import { answerPage, type ListOptions, pageOf } from "../page.ts";
 import { newSecret, type SigningSecret } from "./signature.ts";
 
 export type WebhookWithSecret = Webhook & { readonly secret: string };
