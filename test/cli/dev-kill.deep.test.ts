@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type DevProcess, startDev } from "./dev-process.ts";
 import { createSandbox, type Sandbox } from "./magic.ts";
 
-const KILLS = Number(process.env["MAGIC_KILLS"] ?? 50);
-const SEED = Number(process.env["MAGIC_SEED"] ?? 7);
+const KILLS = Number(process.env["MAGIC_TEST_KILLS"] ?? 50);
+const SEED = Number(process.env["MAGIC_TEST_SEED"] ?? 7);
 
 let box: Sandbox;
 let dev: DevProcess;

@@ -137,7 +137,7 @@ test("over random contracts, an operation reaches its port exactly when the cont
         }
       },
     ),
-    { numRuns: Number(process.env["MAGIC_PROPERTY_RUNS"] ?? 600) },
+    { numRuns: Number(process.env["MAGIC_TEST_RUNS"] ?? 600) },
   );
 });
 

@@ -1,5 +1,5 @@
 // Half an hour at half of what the machine can do, with whole answers, streams, keys and callers who leave: no error, and a heap
-// that does not grow. MAGIC_SOAK_MINUTES makes it another time.
+// that does not grow. MAGIC_TEST_MINUTES makes it another time.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { expect, test } from "vitest";
 import { completion, stream } from "./pipeline.ts";
 import { startUpstream } from "./upstream.ts";
 
-const MINUTES = Number(process.env["MAGIC_SOAK_MINUTES"] ?? 30);
+const MINUTES = Number(process.env["MAGIC_TEST_MINUTES"] ?? 30);
 const MB = 1024 * 1024;
 
 async function told<T>(child: ChildProcess, ask?: string): Promise<T> {

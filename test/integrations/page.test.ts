@@ -1,6 +1,6 @@
 // Pages of what is in memory.
 import { expect, test } from "vitest";
-import { pageByName, pageInMemory } from "#daemon/integrations/page.ts";
+import { pageByName, pageInMemory } from "#daemon/storage/list.ts";
 
 const all = ["b", "d", "f", "h"];
 
