@@ -198,7 +198,7 @@ function answer(journey: Journey, attempted: Attempted): GatewayAnswer {
     const { failure: failed, usage } = outcome;
     const result = failed.kind === "aborted" ? "aborted" : "failed";
     settle(journey, attempted, { result, status: failed.status, failure: failed, usage: usage ?? noUsage });
-    const hint = failed.kind === "quota" ? null : failed.retryAfterMs;
+    const hint = failed.kind === "quota" || failed.retryAfterMs === null ? null : soonest(attempted.attempts);
     const wait = hint === null ? null : Math.min(LONGEST_WAIT_S, Math.ceil(hint / 1000));
     if (outcome.notes) noteIn(headers, outcome.notes);
     headers["content-type"] = "application/json";
@@ -214,6 +214,13 @@ function answer(journey: Journey, attempted: Attempted): GatewayAnswer {
   priceIn(headers, costAt(candidate, outcome.usage));
   headers["content-type"] = "application/json";
   return { status: 200, headers, body: outcome.body };
+}
+
+// Milliseconds until the first of the candidates wants to be asked again, as each said last.
+function soonest(attempts: readonly AttemptRecord[]): number | null {
+  const last = new Map(attempts.map(({ candidate, failure: failed }) => [candidate.name, failed]));
+  const hints = [...last.values()].flatMap((failed) => failed?.retryAfterMs ?? []);
+  return hints.length > 0 ? Math.min(...hints) : null;
 }
 
 function streamed(

@@ -100,6 +100,19 @@ test("a stream that breaks before its first content goes to the next candidate; 
   expect(together.text).toContain('data: {"error"');
 });
 
+test("who is refused by all is told to come again when the first of them has room", async () => {
+  const { chat } = await testGateway(config());
+  let asked = 0;
+  // What it said first is over by the time that it says more.
+  a.answer = (response) => error(429, "x", { "retry-after-ms": asked++ === 0 ? "20" : "7000" })(response);
+  b.answer = error(429, "x", { "retry-after": "3000" });
+  const answered = await chat({ model: "p" });
+  expect([answered.status, a.requests.length, b.requests.length]).toEqual([429, 2, 1]);
+  expect(answered.headers["retry-after"]).toBe("7");
+  a.answer = error(500);
+  expect((await chat({ model: "p" })).headers["retry-after"]).toBe("3000");
+});
+
 test("a pinned model is asked once", async () => {
   a.answer = error(503);
   const { chat } = await testGateway(config());
