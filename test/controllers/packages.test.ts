@@ -244,6 +244,7 @@ test("a request by Node's client is granted as a fetch is, and what only a conne
     { ...to, rejectUnauthorized: false },
     { ...to, headers: { upgrade: "websocket" } },
     { ...to, path: "@169.254.169.254/" },
+    { ...to, headers: { "x-name": "\u010aHost: other" } },
   ];
   expect(await bench.invoke("asks", asked)).toEqual([
     expect.stringMatching(/^capability_denied: .*scopes: { http: /),
@@ -251,6 +252,7 @@ test("a request by Node's client is granted as a fetch is, and what only a conne
     expect.stringMatching(/^capability_denied: .*certificates/),
     expect.stringMatching(/^capability_denied: .*WebSocket/),
     expect.stringMatching(/^(capability_denied|egress_blocked|invalid_request): /),
+    "invalid_request: a header is not valid",
   ]);
 });
 

@@ -14,6 +14,8 @@ export interface Outgoing {
 /** Headers about the connection: undici's, not the handler's. */
 export const HOP = /^(host|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-length|expect)$/;
 const TOKEN = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
+/** https://www.rfc-editor.org/rfc/rfc9110#section-5.5 */
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 export function parseUrl(text: string): URL {
   const url = URL.parse(text);
@@ -41,7 +43,7 @@ export function headersOf(args: Record<string, unknown>): (readonly [string, str
   const headers: (readonly [string, string])[] = [];
   for (const entry of listOf(args, "headers", 200)) {
     const [name, value] = Array.isArray(entry) ? entry : [];
-    if (typeof name !== "string" || typeof value !== "string" || !TOKEN.test(name) || /[\r\n\0]/.test(value))
+    if (typeof name !== "string" || typeof value !== "string" || !TOKEN.test(name) || !VALUE.test(value))
       throw new MagicError("invalid_request", "a header is not valid");
     if (!HOP.test(name.toLowerCase())) headers.push([name, value]);
   }
