@@ -361,6 +361,30 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     expect(rows).toEqual([{ id: 2, v: "1.50" }]);
   });
 
+  test("a record for which the table has no partition costs that record alone", async () => {
+    await target.query(
+      "CREATE TABLE parted (id int PRIMARY KEY, v int); INSERT INTO parted VALUES (1, 1), (9, 2), (2, 3)",
+    );
+    await source.query(
+      "CREATE TABLE other.parted (id int PRIMARY KEY, v int) PARTITION BY RANGE (id) (PARTITION few VALUES LESS THAN (5))",
+    );
+    for (const mode of ["full_refresh", "incremental"] as const) {
+      const more = { mode, cursor_field: mode === "incremental" ? "v" : null };
+      const outcome = await sync({ from: pg, object: "parted", to: other, table: "parted" }, more);
+      expect(outcome).toMatchObject({ status: "completed", rejects: [{ key: "9" }], records_rejected: 1 });
+      const [rows] = await source.query("SELECT id FROM other.parted ORDER BY id");
+      expect(rows).toEqual([{ id: 1 }, { id: 2 }]);
+    }
+  });
+
+  test("a full refresh of a table that somebody has locked says that it waits for the lock", async () => {
+    await target.query("CREATE TABLE locked (id int PRIMARY KEY)");
+    await source.query("CREATE TABLE other.locked (id int PRIMARY KEY); LOCK TABLES other.locked WRITE");
+    const ends = { from: pg, object: "locked", to: other, table: "locked" };
+    const { error } = await sync(ends, { stall_timeout_s: 1 }).finally(() => source.query("UNLOCK TABLES"));
+    expect(error).toMatchObject({ code: "run_stalled", message: expect.stringContaining("the lock of locked") });
+  });
+
   test("a FLOAT takes the greatest of them and its negative", async () => {
     await target.query(
       "CREATE TABLE far (id int PRIMARY KEY, f real); INSERT INTO far VALUES (1, '3.4028235e38'), (2, '-3.4028235e38')",

@@ -191,7 +191,10 @@ function sessionOf(parts: Parts): WriteSession {
     rawFormats: [],
     rawTypes: [],
     hasRows: () =>
-      guard(async () => (await link.rows(`SELECT 1 AS there FROM ${table}${living()} LIMIT 1`)).length > 0),
+      guard(async () => {
+        request.waiting(`the lock of ${formatObjectName(request.table)}`);
+        return (await link.rows(`SELECT 1 AS there FROM ${table}${living()} LIMIT 1`)).length > 0;
+      }),
     begin: (wanted) =>
       guard(async () => {
         plan = wanted;
