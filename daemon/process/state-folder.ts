@@ -4,8 +4,19 @@ import { join } from "node:path";
 import { MagicError } from "#contract/errors.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 
+/** Bytes: SQLite opens no file whose path, with `-journal` behind it, has more than 512. */
+const LONGEST_PATH = 512 - "/daemon.lock".length - "-journal".length;
+
 /** Makes the folder (0700) and its .gitignore, and proves that it can be written to. Throws `state_unusable` with the reason. */
 export async function prepareStateFolder(folder: string): Promise<void> {
+  if (Buffer.byteLength(folder) > LONGEST_PATH)
+    throw new MagicError(
+      "state_unusable",
+      `The path ${folder} is longer than the ${LONGEST_PATH} bytes that SQLite takes.`,
+      {
+        extra: { next: "Move the project to a folder with a shorter path." },
+      },
+    );
   try {
     makeFolder(join(folder, "logs"), 0o700);
     const { mode, uid } = await stat(folder);

@@ -158,6 +158,19 @@ test.each(["daemon.starting.json", "credentials.json", ".gitignore"])(
   },
 );
 
+test("a project whose path is too long for SQLite is said to be so, and one that just fits runs", async () => {
+  const made = await temporaryProject();
+  const most = 492 - "/.magic".length;
+  const long = join(made.root, "d".repeat(200), "d".repeat(most - made.root.length - 202));
+  await mkdir(`${long}d`, { recursive: true });
+  const refused = await made.magic(["daemon", "start", "--json", "--root", `${long}d`]);
+  const next = expect.stringContaining("shorter path");
+  expect(refused).toMatchObject({ code: 1, failure: { code: "state_unusable", next } });
+  await mkdir(long);
+  expect(await made.magic(["daemon", "start", "--json", "--port", "0", "--root", long])).toMatchObject({ code: 0 });
+  await made.magic(["daemon", "stop", "--root", long]);
+});
+
 test("--foreground stays, logs to stderr, and drains on a Ctrl-C, which its daemon hears as well", async () => {
   const made = await temporaryProject();
   const words = [launcher, "daemon", "start", "--foreground", "--port", "0", "--json"];
