@@ -29,6 +29,17 @@ test("a time until which to wait is in seconds or milliseconds", async () => {
   for (const wait of waits) expect(Math.abs(wait - 30)).toBeLessThan(10);
 });
 
+test.each([
+  ["a key that no header can hold", { request_headers: { "X-Key": "{{ config['key'] }}" } }, /invalid x-key header/],
+  ["a method that there is not", { http_method: "FIND ALL" }, /invalid request method/],
+])("%s is the configuration's fault, told at once and without its value", async (_what, requester, message) => {
+  const waits: number[] = [];
+  const reading = read(manifest("http://127.0.0.1:9", { requester }), { config: { key: "hush\u200b" }, waits });
+  await expect(reading).rejects.toMatchObject({ code: "validation_failed", message: expect.stringMatching(message) });
+  await expect(reading).rejects.not.toThrow(/hush/);
+  expect(waits).toEqual([]);
+});
+
 test("where the manifest says that an answer is a limit, every partition waits, whatever the status", async () => {
   const times: number[] = [];
   const origin = await vendor((request, response) => {

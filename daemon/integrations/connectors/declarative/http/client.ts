@@ -78,6 +78,12 @@ export function createHttpClient({
       if (error instanceof MagicError) throw error;
       const cause = error as Error & { code?: string; cause?: Error };
       if (cause.cause instanceof MagicError) throw cause.cause;
+      // Such as a key with a character that no header may have: nothing was sent, and another try would not be either.
+      if (cause.code === "UND_ERR_INVALID_ARG")
+        throw new MagicError(
+          "validation_failed",
+          `${request.method} ${place(url)} cannot be sent: ${cause.message}; check the manifest and the configuration`,
+        );
       throw new MagicError(
         "upstream_error",
         `${request.method} ${place(url)}: ${cause.code ?? ""} ${cause.message}`.replace(/\s+/g, " "),
