@@ -34,6 +34,8 @@ async function job(more: Record<string, unknown>, type: "inspect" | "check", con
   return replies.find((reply) => reply.type !== "log");
 }
 
+const failed = (detail: RegExp) => ({ type: "failed", detail: expect.stringMatching(detail) });
+
 test.each([
   ["no streams", { streams: [] }, /it has no streams/],
   ["none of either kind", { streams: [], dynamic_streams: [] }, /it has no streams/],
@@ -123,7 +125,6 @@ test("streams that the configuration makes are counted when they are made; a che
   expect(await job({ streams: [conditional(stream), conditional(stream)] }, "inspect")).toMatchObject({
     summary: { missing_checks: [] },
   });
-  const failed = (detail: RegExp) => ({ type: "failed", detail: expect.stringMatching(detail) });
   expect(await job({ dynamic_streams: [dynamic("a", "a")] }, "check")).toMatchObject(failed(/two streams.*'a'/));
   const check = { type: "CheckDynamicStream", stream_count: 1 };
   expect(await job({ check, dynamic_streams: [dynamic()] }, "check")).toMatchObject(failed(/no streams with this/));
@@ -179,6 +180,28 @@ test.each<[string, object]>([
   const text = JSON.stringify({ ...JSON.parse(manifest("http://127.0.0.1:9")), streams });
   const connector = createConnector(text, { config: {}, dispatcher: new Agent() });
   expect((await connector.streams()).map(({ name }) => name)).toEqual(["items"]);
+});
+
+test.each<[string, object, RegExp]>([
+  ["a paginator", withRetriever({ paginator: "*ref(definitions.paginator)" }), /SimpleRetriever.paginator must be/],
+  ["a router", withRetriever({ partition_router: "by_shop" }), /SimpleRetriever.partition_router must be/],
+  ["a cursor", { ...stream, incremental_sync: "updated_at" }, /DeclarativeStream.incremental_sync must be/],
+  ["a transformation", { ...stream, transformations: [5] }, /DeclarativeStream.transformations must be/],
+])("%s that is no component is told, not passed over", async (_what, wrong, message) => {
+  expect(await job({ streams: [wrong] }, "inspect")).toMatchObject(failed(message));
+});
+
+test("what a configuration needs and is written in Python is named when the manifest is added", async () => {
+  const [change, strategy] = [custom("ConfigTransformation"), custom("ValidationStrategy")];
+  const validations = [{ type: "DpathValidator", field_path: ["a"], validation_strategy: strategy }];
+  for (const rules of [
+    { transformations: [change] },
+    { config_migrations: [{ transformations: [change] }] },
+    { validations },
+  ])
+    expect(await job({ streams: [stream], spec: { config_normalization_rules: rules } }, "inspect")).toMatchObject(
+      failed(/is written in Python/),
+    );
 });
 
 test("a parameter stands in for a field that is empty, of whatever kind", async () => {

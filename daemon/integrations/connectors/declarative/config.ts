@@ -23,12 +23,26 @@ import { fieldValue } from "./read/transform.ts";
 /** Throws validation_failed where the configuration does not fit the manifest. */
 export function configFor(manifest: Manifest, given: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const config = fitting(manifest.configSchema, given);
-  const rules = optionalChild(optionalChild(manifest.resolved, "spec") ?? {}, "config_normalization_rules");
-  if (!rules) return config;
-  const migrations = children(rules, "config_migrations").flatMap((each) => children(each, "transformations"));
-  for (const each of [...migrations, ...children(rules, "transformations")]) change(config, each);
-  for (const each of children(rules, "validations")) validate(config, each);
+  const { changes, validations } = rulesOf(manifest);
+  for (const each of changes) change(config, each);
+  for (const each of validations) validate(config, each);
   return config;
+}
+
+const CHANGES: ReadonlySet<string> = new Set(["ConfigAddFields", "ConfigRemoveFields", "ConfigRemapField"]);
+
+/** What a configuration goes through before a stream is read. Throws validation_failed for what cannot run here: no stream can then. */
+export function rulesOf(manifest: Manifest): Readonly<Record<"changes" | "validations", readonly Component[]>> {
+  const rules = optionalChild(optionalChild(manifest.resolved, "spec") ?? {}, "config_normalization_rules") ?? {};
+  const migrations = children(rules, "config_migrations").flatMap((each) => children(each, "transformations"));
+  const changes = [...migrations, ...children(rules, "transformations")];
+  const validations = children(rules, "validations");
+  for (const each of changes) if (!CHANGES.has(typeOf(each))) refuseCustom(each);
+  for (const each of validations) {
+    const strategy = child(each, "validation_strategy");
+    if (typeOf(strategy) !== "ValidateAdheresToSchema") refuseCustom(strategy);
+  }
+  return { changes, validations };
 }
 
 // Defaults of the specification apply where the configuration says nothing; "7" does for 7, one value for a list of one.
@@ -131,7 +145,7 @@ function change(config: Record<string, unknown>, component: Component): void {
   } else if (typeOf(component) === "ConfigRemoveFields") {
     const keep = (property: unknown): boolean => !holds({ property });
     for (const pointer of list(component["field_pointers"])) removeAt(config, pathOf(pointer), keep);
-  } else if (typeOf(component) === "ConfigRemapField") {
+  } else {
     const path = pathOf(component["field_path"]);
     const last = path.pop();
     const map = evaluated(component["map"]);
@@ -140,13 +154,11 @@ function change(config: Record<string, unknown>, component: Component): void {
       const key = String(place[last]);
       if (Object.hasOwn(map, key)) setAt(place, [last], evaluated(map[key]));
     }
-  } else refuseCustom(component);
+  }
 }
 
 function validate(config: Record<string, unknown>, component: Component): void {
-  const strategy = child(component, "validation_strategy");
-  if (typeOf(strategy) !== "ValidateAdheresToSchema") refuseCustom(strategy);
-  const base = strategy["base_schema"];
+  const base = child(component, "validation_strategy")["base_schema"];
   const templates = { config, jinja };
   const schema = parsed(native(templates, component, base));
   const check = isRecord(schema) ? compiled(schema, { patterns: true }) : undefined;

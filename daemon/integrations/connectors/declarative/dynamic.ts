@@ -24,7 +24,7 @@ import {
 } from "./manifest/component.ts";
 import { handDown } from "./manifest/resolve.ts";
 import { copyOf, dpathOne, replaceAt, setAt } from "./read/dpath.ts";
-import { partitionsOf, type ReadParent } from "./read/partition.ts";
+import { partitionsOf, type ReadParent, routersOf } from "./read/partition.ts";
 import { lookupOf } from "./read/retrieve.ts";
 import { streamOf } from "./stream.ts";
 
@@ -61,10 +61,7 @@ async function* sources(context: Context, resolver: Component): AsyncGenerator<S
   if (type === "HttpComponentsResolver") {
     const component = child(resolver, "retriever");
     const retriever = lookupOf(context, component);
-    for await (const { values: partition, extra, parts } of partitionsOf(
-      context,
-      component["partition_router"],
-    )(parent)) {
+    for await (const { values: partition, extra, parts } of partitionsOf(context, routersOf(component))(parent)) {
       const slice = { ...emptySlice, partition, extra };
       for await (const page of retriever.pages(slice, parts, undefined, () => false))
         for (const values of page) yield { values, slice };

@@ -3,6 +3,7 @@ import { Agent } from "undici";
 import type { ConnectorSummary } from "#contract/connector-worker.ts";
 import { systemClock } from "#shared/clock.ts";
 import { memoryTokens } from "#shared/token-ipc.ts";
+import { rulesOf } from "./config.ts";
 import type { Context } from "./context.ts";
 import { createBudget } from "./http/budget.ts";
 import { createHttpClient } from "./http/client.ts";
@@ -15,6 +16,7 @@ import { streamComponents, streamOf } from "./stream.ts";
 
 /** Streams that cannot run carry the reason; throws validation_failed with it when none can. */
 export async function inspectStreams(manifest: Manifest): Promise<ConnectorSummary["streams"]> {
+  rulesOf(manifest);
   const context = dryContext(manifest);
   const components = streamComponents(context, manifest.resolved);
   checkNames(components);

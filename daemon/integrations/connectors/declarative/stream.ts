@@ -8,14 +8,7 @@ import { readsWhole } from "./read/delegate.ts";
 import { cursorOf } from "./read/incremental-sync.ts";
 import type { Pack } from "./read/pack.ts";
 import { parallel } from "./read/parallel.ts";
-import {
-  isPartitioned,
-  type Partition,
-  parentsOf,
-  partitionsOf,
-  type ReadParent,
-  readsAgain,
-} from "./read/partition.ts";
+import { type Partition, parentsOf, partitionsOf, type ReadParent, readsAgain, routersOf } from "./read/partition.ts";
 import { type PackedEvent, partitionReaderOf, type RecordsEvent } from "./read/partition-reader.ts";
 import { type DataRecord, selectorOf, transformationsOf } from "./read/records.ts";
 import { retrieverOf } from "./read/retrieve.ts";
@@ -59,15 +52,14 @@ export function streamOf(context: Context, component: Component, concurrency = D
   };
   const selector = selectorOf(context, child(retriever, "record_selector"), transformationsOf(component), () => loaded);
   const readPartition = partitionReaderOf(retrieverOf(context, retriever, selector, loadSchema), cursor, halves);
-  const partitions = partitionsOf(context, retriever["partition_router"]);
+  const routers = routersOf(retriever);
+  const partitions = partitionsOf(context, routers);
   // Built with the stream: what cannot run is known before anything is read.
-  const below = readsAgain(retriever["partition_router"]) ? { answers: createAnswers(), ...context } : context;
-  const parents = new Map(
-    parentsOf(retriever["partition_router"]).map((each) => [each, streamOf(below, each, 1)] as const),
-  );
+  const below = readsAgain(routers) ? { answers: createAnswers(), ...context } : context;
+  const parents = new Map(parentsOf(routers).map((each) => [each, streamOf(below, each, 1)] as const));
   if (component["file_uploader"])
     context.log("warn", `the files that records of ${nameOf(component)} name are not fetched: the records are`);
-  const partitioned = isPartitioned(retriever["partition_router"]);
+  const partitioned = routers.length > 0;
   const form = stateFormOf(component, cursor);
   return {
     name: nameOf(component),

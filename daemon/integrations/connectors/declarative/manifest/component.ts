@@ -24,15 +24,17 @@ export function child(component: Component, field: string): Component {
   return value;
 }
 
+/** What is written there and is no component is told: left out, a paginator that stands as text would cost all pages but the first. */
 export function optionalChild(component: Component, field: string): Component | undefined {
   const value = component[field];
-  return isRecord(value) ? value : undefined;
+  return value === undefined || value === null ? undefined : child(component, field);
 }
 
+/** A list of components, or one alone; what is neither is told. */
 export function children(component: Component, field: string): Component[] {
-  const value = component[field];
-  if (value === undefined || value === null) return [];
-  return (Array.isArray(value) ? value : [value]).filter(isRecord);
+  const members = list(component[field]);
+  if (!members.every(isRecord)) throw manifestError(`${typeOf(component)}.${field} must be components`);
+  return members;
 }
 
 export function requiredText(component: Component, field: string): string {

@@ -6,7 +6,6 @@ import {
   type Component,
   child,
   children,
-  isRecord,
   list,
   manifestError,
   optionalChild,
@@ -37,44 +36,37 @@ const MAX_PARTITIONS = 5_000_000;
 
 const whole: Partition = { values: {}, extra: {}, parts: emptyParts() };
 
-export function partitionsOf(context: Context, component: unknown): Partitions {
-  const routers = list(component)
-    .filter(isRecord)
-    .map((each) => routerOf(context, each));
+/** A retriever's routers: where there is one its stream's state is kept by partition. */
+export function routersOf(retriever: Component): Component[] {
+  return children(retriever, "partition_router");
+}
+
+export function partitionsOf(context: Context, routers: readonly Component[]): Partitions {
   if (!routers.length)
     return async function* () {
       yield whole;
     };
-  return bounded(routers.reduce(product));
-}
-
-/** True where the stream has a router at all: its state is then kept by partition. */
-export function isPartitioned(component: unknown): boolean {
-  return list(component).some(isRecord);
+  return bounded(routers.map((each) => routerOf(context, each)).reduce(product));
 }
 
 /** True where partitions are groups of others. */
-export function makesGroups(component: unknown): boolean {
-  return list(component)
-    .filter(isRecord)
-    .some((router) => typeOf(router) === "GroupingPartitionRouter");
+export function makesGroups(routers: readonly Component[]): boolean {
+  return routers.some((router) => typeOf(router) === "GroupingPartitionRouter");
 }
 
 /** True where one parent may be read more than once: for each partition of a router before it, or as the parent of two. */
-export function readsAgain(component: unknown): boolean {
-  const parents = parentsOf(component);
-  return parents.length > 1 || (parents.length > 0 && list(component).filter(isRecord).length > 1);
+export function readsAgain(routers: readonly Component[]): boolean {
+  const parents = parentsOf(routers);
+  return parents.length > 1 || (parents.length > 0 && routers.length > 1);
 }
 
 /** The parent streams that the routers read, not those of the parents. */
-export function parentsOf(component: unknown): Component[] {
-  return list(component)
-    .filter(isRecord)
-    .flatMap((router) => [
-      ...children(router, "parent_stream_configs").flatMap((parent) => children(parent, "stream")),
-      ...parentsOf(router["underlying_partition_router"]),
-      ...parentsOf(router["partition_routers"]),
-    ]);
+export function parentsOf(routers: readonly Component[]): Component[] {
+  return routers.flatMap((router) => [
+    ...children(router, "parent_stream_configs").flatMap((parent) => children(parent, "stream")),
+    ...parentsOf(children(router, "underlying_partition_router")),
+    ...parentsOf(children(router, "partition_routers")),
+  ]);
 }
 
 function product(left: Partitions, right: Partitions): Partitions {

@@ -2,7 +2,7 @@
 import type { Clock } from "#shared/clock.ts";
 import { type Component, child, children, isRecord, optionalChild, typeOf } from "../manifest/component.ts";
 import type { Cursor } from "./cursor.ts";
-import { isPartitioned, makesGroups } from "./partition.ts";
+import { makesGroups, routersOf } from "./partition.ts";
 
 type PartitionValues = Readonly<Record<string, unknown>>;
 
@@ -38,13 +38,13 @@ export interface StateForm {
 }
 
 export function stateFormOf(stream: Component, cursor: Cursor | undefined): StateForm {
-  const router = child(stream, "retriever")["partition_router"];
+  const routers = routersOf(child(stream, "retriever"));
   const wanted = optionalChild(stream, "incremental_sync")?.["global_substream_cursor"] === true;
   const migrations = children(stream, "state_migrations").map(typeOf);
   return {
     cursorField: cursor?.field,
     // Which records stand together in a group changes with every new one: no cursor of a group would be found again.
-    together: cursor !== undefined && (makesGroups(router) || (wanted && isPartitioned(router))),
+    together: cursor !== undefined && (makesGroups(routers) || (wanted && routers.length > 0)),
     legacy: migrations.includes("LegacyToPerPartitionStateMigration"),
   };
 }
