@@ -8,10 +8,9 @@ import { parseAnswer } from "../cost.ts";
 import { noAnswer, UpstreamError } from "../failure.ts";
 import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
-import { freshId } from "../tool-id.ts";
 import type { ReadContext } from "../wire.ts";
 import { anthropicError } from "./errors.ts";
-import { ownInput } from "./member-names.ts";
+import { toolCallOf } from "./tool-call.ts";
 import { anthropicFinish, anthropicUsage, refusalIn } from "./usage.ts";
 
 /** Throws UpstreamError for what is no message. */
@@ -44,15 +43,9 @@ export function readMessage(body: Buffer, context: ReadContext, thoughts: Though
         if (string(block["data"])) details.push(redactedThought(string(block["data"]), index));
         break;
       case "tool_use": {
-        const name = string(block["name"]);
-        const args = JSON.stringify(ownInput(block["input"] ?? {}, context.prepared.memberNames?.get(name)));
-        if (name === context.prepared.jsonTool) answered ??= args;
-        else
-          toolCalls.push({
-            id: string(block["id"]) || freshId(),
-            type: "function",
-            function: { name, arguments: args },
-          });
+        const call = toolCallOf(block["id"], block["name"], block["input"], context);
+        if (call.function.name === context.prepared.jsonTool) answered ??= call.function.arguments;
+        else toolCalls.push(call);
         break;
       }
     }

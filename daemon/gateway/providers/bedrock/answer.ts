@@ -3,13 +3,12 @@ import { fields, list, string } from "#contract/json-object.ts";
 import type { ReasoningDetail, ToolCall } from "#daemon/gateway/format/completion.ts";
 import { parseExact } from "#daemon/gateway/format/exact-json.ts";
 import { completionBody, estimatedUsage } from "../answer.ts";
-import { ownInput } from "../anthropic/member-names.ts";
+import { toolCallOf } from "../anthropic/tool-call.ts";
 import { parseAnswer } from "../cost.ts";
 import { failure, givenUp, UpstreamError } from "../failure.ts";
 import { secretsOf } from "../secrets.ts";
 import { keepThoughts, redactedThought, signedThought } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
-import { freshId } from "../tool-id.ts";
 import type { ReadContext } from "../wire.ts";
 import { thoughtFormat } from "./models.ts";
 import { converseFinish, converseUsage, isGivenUp } from "./usage.ts";
@@ -42,15 +41,9 @@ export function readConverse(body: Buffer, context: ReadContext, thoughts: Thoug
     } else if (block["toolUse"]) {
       const use = fields(block["toolUse"]);
       if (use["type"] === "server_tool_use") continue;
-      const name = string(use["name"]);
-      const args = JSON.stringify(ownInput(use["input"] ?? {}, context.prepared.memberNames?.get(name)));
-      if (name === context.prepared.jsonTool) answered ??= args;
-      else
-        toolCalls.push({
-          id: string(use["toolUseId"]) || freshId(),
-          type: "function",
-          function: { name, arguments: args },
-        });
+      const call = toolCallOf(use["toolUseId"], use["name"], use["input"], context);
+      if (call.function.name === context.prepared.jsonTool) answered ??= call.function.arguments;
+      else toolCalls.push(call);
     }
   }
   keepThoughts(
