@@ -1,3 +1,4 @@
+// Every PostgreSQL type at its extremes on every path: PostgreSQL's own, and through each kind of file and MySQL and back.
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mysqlMissing, startMysql, type TestMysql } from "#test/mysql.ts";

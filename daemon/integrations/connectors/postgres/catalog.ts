@@ -1,3 +1,4 @@
+// What PostgreSQL's catalogue says of a table: columns, primary key, size, row-level security.
 import type { ObjectName } from "../../engine/name.ts";
 import type { Column } from "../../engine/types.ts";
 import type { PostgresLink } from "./connect.ts";
