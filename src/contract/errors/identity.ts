@@ -42,7 +42,7 @@ export const identityErrors = {
     status: 403,
     exit: "auth",
     title: "Not available in the sandbox",
-    next: "Use a live credential.",
+    next: "Use a live credential; on the command line, `--live`.",
   },
   limit_reached: {
     ...caller,

@@ -28,7 +28,7 @@ export const requestErrors = {
     status: 404,
     exit: "not_found",
     title: "There is no such resource",
-    next: "Check the id and the environment: sandbox and live do not see each other's resources.",
+    next: "Check the id and the environment (`--live` on the command line): sandbox and live do not see each other's resources.",
   },
   method_not_allowed: {
     ...caller,
