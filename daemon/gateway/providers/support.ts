@@ -66,7 +66,7 @@ export const parameters: readonly {
     param: "service_tier",
     asks: (r) => set(r.service_tier) && r.service_tier !== "auto" && r.service_tier !== "default",
     had: ["sandbox"],
-    reason: "it has no such tier",
+    reason: "no service tier of it is offered: what one costs stands in no price list",
   },
   {
     param: "modalities",
