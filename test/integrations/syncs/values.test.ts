@@ -291,6 +291,18 @@ describe.skipIf(postgresMissing())("values", () => {
     expect(error?.code).toBe("schema_drift");
   });
 
+  test("JSON is read however deep it is nested, and its record is found again", async () => {
+    const deep = `${"[".repeat(20_000)}1.50${"]".repeat(20_000)}`;
+    const [from, to] = [join(folder, "deep.jsonl"), join(folder, "deep-copy.jsonl")];
+    const more = { mode: "incremental", cursor_field: "v", primary_key: ["id"] } as const;
+    for (const v of [1, 2]) {
+      writeFileSync(from, `{"id":1,"v":${v},"j":${deep}}\n${deep}\n`);
+      const outcome = await sync({ from, object: "deep", to, table: "deep" }, more);
+      expect(outcome).toMatchObject({ records_synced: 1, rejects: [{ reason: "the line holds no JSON object" }] });
+      expect(readFileSync(to, "utf8")).toBe(`{"id":1,"v":${v},"j":${deep}}\n`);
+    }
+  });
+
   test("a first file of JSON Lines without a line is a run of no records, and the next one brings what has come", async () => {
     const file = join(folder, "none.jsonl");
     for (const to of [join(folder, "none.csv"), join(folder, "none.sqlite"), pair.to])

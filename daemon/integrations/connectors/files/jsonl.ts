@@ -182,7 +182,7 @@ function typeOfKind(kind: Kind): ColumnType {
 
 function parseObject(line: string): Record<string, unknown> | string {
   try {
-    const value: unknown = JSON.parse(line, keepDigits);
+    const value = parsed(line);
     if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Digits)
       return "the line holds no JSON object";
     // Parsing keeps the last of them only.
@@ -190,6 +190,20 @@ function parseObject(line: string): Record<string, unknown> | string {
     return value as Record<string, unknown>;
   } catch (error) {
     return (error as Error).message;
+  }
+}
+
+// A reviver is called by way of the stack, which some thousand levels exhaust: what is nested so deep is told by its own text alone.
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line, keepDigits);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    if (Array.isArray(JSON.parse(line))) return [];
+    const members = [...memberTexts(line)];
+    return Object.fromEntries(
+      members.map(([name, text]) => [name, /^[[{]/.test(text) ? {} : JSON.parse(text, keepDigits)]),
+    );
   }
 }
 
