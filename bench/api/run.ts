@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
+import { cpuOf, median } from "../measure.ts";
 
 const { values } = parseArgs({
   options: {
@@ -40,12 +41,6 @@ async function measure(pid: number, port: number, path: string, token: string, c
   await new Promise((resolve) => setTimeout(resolve, 300));
   const { seconds, ...seen } = JSON.parse(text) as { seconds: number; p50: number; p99: number; failures: number };
   return { ...seen, cpuUs: ((cpuOf(pid) - before) * 1000) / count, perSecond: count / seconds };
-}
-
-/** CPU milliseconds of a process and all its threads (proc_pid_stat(5), fields 14 and 15, at 100 ticks a second). */
-function cpuOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-  return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
 async function round(): Promise<{ magic: Measured; bare: Measured }> {
@@ -107,7 +102,6 @@ async function aSync(runtimeFile: string): Promise<{ path: string; key: string; 
 
 const rounds: Awaited<ReturnType<typeof round>>[] = [];
 for (let index = 0; index < Number(values.rounds); index++) rounds.push(await round());
-const median = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
 const of = (which: "magic" | "bare", what: keyof Measured) => median(rounds.map((one) => one[which][what]));
 for (const which of ["bare", "magic"] as const)
   console.log(

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
+import { cpuOf, median } from "../measure.ts";
 
 const { values } = parseArgs({
   options: {
@@ -79,12 +80,6 @@ interface Measured {
   readonly failures: number;
 }
 
-/** CPU milliseconds of a process and all its threads (proc_pid_stat(5), fields 14 and 15, at 100 ticks a second). */
-function cpuOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-  return (Number(fields[11]) + Number(fields[12])) * 10;
-}
-
 async function measure(target: Target, name: keyof typeof scenarios, seconds: number): Promise<Measured> {
   const { per, ...load } = scenarios[name];
   const job = JSON.stringify({ ...load, url: target.url, token: target.token, seconds });
@@ -95,10 +90,6 @@ async function measure(target: Target, name: keyof typeof scenarios, seconds: nu
   const seen = JSON.parse(text) as { requests: number; events: number; failures: number; p50: number; p99: number };
   const cpu = (cpuOf(target.pid) - before) / Math.max(1, seen[per]);
   return { cpu, p50: seen.p50, p99: seen.p99, perSecond: seen.requests / seconds, failures: seen.failures };
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 }
 
 async function targets(): Promise<readonly [Target, Target]> {

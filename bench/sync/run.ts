@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import pg from "pg";
 import { startPostgres } from "../../test/postgres.ts";
+import { median } from "../measure.ts";
 
 const { values: options } = parseArgs({
   options: {
@@ -97,11 +98,10 @@ async function compare(
     const run = await shell(ours);
     times.push({ base: base.seconds, ours: run.seconds, rss: run.peakMb });
   }
-  const median = (of: (one: (typeof times)[number]) => number) =>
-    times.map(of).sort((a, b) => a - b)[times.length >> 1] ?? 0;
-  const ratio = median(({ base, ours: own }) => base / own);
+  const middle = (of: (one: (typeof times)[number]) => number) => median(times.map(of));
+  const ratio = middle(({ base, ours: own }) => base / own);
   console.log(
-    `${name}: ${median(({ ours: own }) => own).toFixed(2)} s, ${ratio.toFixed(2)} x ${baseline} (${median(({ base }) => base).toFixed(2)} s), peak RSS of all processes ${median(({ rss }) => rss).toFixed(0)} MB`,
+    `${name}: ${middle(({ ours: own }) => own).toFixed(2)} s, ${ratio.toFixed(2)} x ${baseline} (${middle(({ base }) => base).toFixed(2)} s), peak RSS of all processes ${middle(({ rss }) => rss).toFixed(0)} MB`,
   );
 }
 
