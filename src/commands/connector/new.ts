@@ -12,6 +12,7 @@ import { type Config, firstPage, morePages } from "#client/connectors/probe.ts";
 import { CONNECTOR_NAME, writeConnector } from "#client/connectors/store.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
 import { MagicError } from "#contract/errors.ts";
+import type { Output } from "#output/output.ts";
 import { askChoice, askSecret, askText } from "#output/prompt.ts";
 import { shellWord } from "#output/shell-word.ts";
 import { findRoot, shownPath } from "#shared/paths.ts";
@@ -59,7 +60,7 @@ export default defineCommand<Options>({
     const { options, output, globals, env, cwd, signal } = context;
     const start = await asked(context);
     const config = await credentials(context, start.auth);
-    const page = await firstPage(start, config, signal);
+    const page = await watched(output, firstPage(start, config, signal));
     const recordsPath = options.records === undefined ? await findRecords(context, page.body) : split(options.records);
     const found = recordsAt(page.body, recordsPath);
     if (!found.some((record) => Object.keys(record).length > 0))
@@ -73,7 +74,7 @@ export default defineCommand<Options>({
       options.pagination === undefined
         ? paginations(page, found.length, key.length === 1 ? key[0] : undefined)
         : [parsePagination(options.pagination)];
-    const more = await morePages(draft, ways, page, config, signal);
+    const more = await watched(output, morePages(draft, ways, page, config, signal));
     const records = more?.records ?? found;
     const pagination =
       more?.pagination ?? (options.pagination === undefined ? { type: "none" as const } : (ways[0] as Pagination));
@@ -98,6 +99,12 @@ export default defineCommand<Options>({
     );
   },
 });
+
+// An address that does not answer is tried again for half a minute.
+function watched<T>(output: Output, read: Promise<T>): Promise<T> {
+  const progress = output.progress("Reading");
+  return read.finally(() => progress.done());
+}
 
 /** What must be known before the first request. */
 async function asked({ args, options, need }: Context<Options>): Promise<Draft> {
