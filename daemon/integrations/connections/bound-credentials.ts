@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { type FieldProblem, MagicError } from "#contract/errors.ts";
 import { isObject } from "#contract/json-object.ts";
+import { describing, marksSecret, type Schema } from "../connectors/secret-settings.ts";
 import { tokenUrls } from "../oauth/provider.ts";
 import { leadsElsewhere, type PlaceRules } from "./places.ts";
 import type { ConnectionSecret, Settings } from "./secret.ts";
@@ -97,23 +98,15 @@ function withoutSecrets({ schema }: PlaceRules, { config, credentials }: Setting
 }
 
 // Objects stay, so that a change can be made to them; arrays are changed as a whole.
-function stripped(part: Readonly<Record<string, unknown>>, schemas: readonly unknown[]): Record<string, unknown> {
+function stripped(part: Readonly<Record<string, unknown>>, schemas: readonly Schema[]): Record<string, unknown> {
   const found: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(part)) {
-    const described = schemas.flatMap(alternatives).flatMap((schema) => memberOf(schema, name));
+    const described = describing(schemas, name);
     if (described.some(marksSecret)) continue;
     if (isObject(value)) found[name] = stripped(value, described);
     else if (!isSecret(name, value, described.length > 0)) found[name] = value;
   }
   return found;
-}
-
-const isMark = (name: string, value: unknown) => (name === "airbyte_secret" || name === "writeOnly") && value === true;
-
-// Of itself or, in a list, of what it holds.
-function marksSecret(schema: Readonly<Record<string, unknown>>): boolean {
-  const own = Object.entries(schema).some(([name, value]) => isMark(name, value));
-  return own || alternatives(schema["items"]).some(marksSecret);
 }
 
 function isSecret(name: string, value: unknown, described: boolean): boolean {
@@ -123,18 +116,6 @@ function isSecret(name: string, value: unknown, described: boolean): boolean {
   if (PLAIN.has(name)) return false;
   if (Array.isArray(value) && value.some((each) => typeof each === "object")) return true;
   return !described || SECRET_NAME.test(name);
-}
-
-function memberOf(schema: Readonly<Record<string, unknown>>, name: string): Readonly<Record<string, unknown>>[] {
-  const { properties } = schema;
-  const member = isObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
-  return isObject(member) ? [member] : [];
-}
-
-function alternatives(schema: unknown): Readonly<Record<string, unknown>>[] {
-  if (!isObject(schema)) return [];
-  const more = ["oneOf", "anyOf", "allOf"].flatMap((key) => (Array.isArray(schema[key]) ? schema[key] : []));
-  return [schema, ...more.flatMap(alternatives)];
 }
 
 // By JSON pointer (RFC 6901).

@@ -1,6 +1,8 @@
 // Vendors that refuse, wait oddly, or answer what cannot be used: what is tried again, how soon, and what of it is told.
 import { expect, test } from "vitest";
+import type { ConnectorReply } from "#contract/connector-worker.ts";
 import { createInterpolator } from "#daemon/integrations/connectors/declarative/jinja/interpolate.ts";
+import { runConnectorJob } from "#daemon/integrations/connectors/declarative/job.ts";
 import { retryAfterSeconds } from "#daemon/integrations/retry-after.ts";
 import { json, manifest, read, vendor } from "./one-stream.ts";
 
@@ -120,6 +122,26 @@ test("a token that a vendor shows in its refusal is not told, however it was got
     expect(told).toContain("[redacted]");
     expect(told).not.toMatch(/fresh-session|c29tZWJvZHk|key.{1,3}of/);
   }
+});
+
+test("what the specification marks as secret is not told, whatever it is called", async () => {
+  const origin = await vendor((request, response) => json(response, { message: `no ${request.url}` }, 400));
+  const source = JSON.parse(manifest(origin, { requester: { path: "/{{ config.tenant }}/{{ config.login.pat }}" } }));
+  const secret = { type: "string", airbyte_secret: true };
+  const properties = {
+    tenant: secret,
+    login: { oneOf: [{ properties: { pat: secret } }] },
+    region: { type: "string" },
+  };
+  source.spec.connection_specification = { type: "object", properties };
+  const config = { origin, tenant: "tenant-4711", login: { pat: "pat-of-mine" }, region: "north-west" };
+  const told: ConnectorReply[] = [];
+  await runConnectorJob(
+    { type: "check", manifest: JSON.stringify(source), config },
+    { signal: AbortSignal.timeout(5000), env: {}, send: async (reply) => void told.push(reply), room: async () => {} },
+  );
+  expect(told).toEqual([expect.objectContaining({ type: "failed", detail: expect.stringContaining("[redacted]") })]);
+  expect(JSON.stringify(told)).not.toMatch(/4711|of-mine/);
 });
 
 test("an answer that leads in circles is not asked for again", async () => {

@@ -5,6 +5,7 @@ import type { TokenKeeper } from "#contract/tokens.ts";
 import { createEgress } from "#daemon/egress/egress.ts";
 import { anyExact, packNumbers, unpackNumbers } from "#shared/exact-number.ts";
 import { redactText, secretsIn } from "#shared/redact.ts";
+import { markedSecrets } from "../secret-settings.ts";
 import { type Connector, createConnector } from "./connector.ts";
 import type { HttpResponse } from "./http/client.ts";
 import { decoderOf } from "./http/decode.ts";
@@ -15,7 +16,7 @@ import { toJson } from "./jinja/json.ts";
 import { literalEval } from "./jinja/literal.ts";
 import { str } from "./jinja/repr.ts";
 import { isRecord } from "./manifest/component.ts";
-import { loadManifest } from "./manifest/load.ts";
+import { loadManifest, type Manifest } from "./manifest/load.ts";
 import { sandboxRead } from "./sandbox.ts";
 import { overflowed, type StreamEvent } from "./stream.ts";
 
@@ -33,19 +34,20 @@ export interface JobPorts {
 const MOST_AT_ONCE = 1000;
 
 export async function runConnectorJob(job: ConnectorJob, ports: JobPorts): Promise<void> {
+  let secrets = "config" in job ? secretsIn(job.config) : [];
   try {
     if (job.type === "eval") await evaluate(job, ports);
-    else if (job.type === "inspect") await ports.send({ type: "summary", summary: await summaryOf(job.manifest) });
-    else if (job.type === "read" && job.sandbox)
-      await sendAll(sandboxRead(loadManifest(job.manifest), job.stream, job.state), job.limit, ports);
-    else await withConnector(job, ports);
+    else {
+      const manifest = loadManifest(job.manifest);
+      if ("config" in job) secrets = [...secrets, ...markedSecrets(job.config, manifest.configSchema)];
+      await withManifest(job, manifest, secrets, ports);
+    }
     await ports.send({ type: "end" });
   } catch (thrown) {
     // A record may nest so deeply that it cannot even be handed on.
     const error = overflowed(thrown)
       ? new MagicError("upstream_error", "a record nests too deeply to be read")
       : thrown;
-    const secrets = "config" in job ? secretsIn(job.config) : [];
     const detail = redactText(error instanceof Error ? error.message : String(error), secrets);
     await ports.send({
       type: "failed",
@@ -65,8 +67,21 @@ export async function runConnectorJob(job: ConnectorJob, ports: JobPorts): Promi
 const evaluationFailed = (error: unknown): boolean =>
   error instanceof Error && ["TemplateSyntaxError", "UndefinedError", "EvaluationError"].includes(error.name);
 
-async function summaryOf(text: string): Promise<ConnectorSummary> {
-  const manifest = loadManifest(text);
+type ManifestJob = Exclude<ConnectorJob, { type: "eval" }>;
+
+async function withManifest(
+  job: ManifestJob,
+  manifest: Manifest,
+  secrets: readonly string[],
+  ports: JobPorts,
+): Promise<void> {
+  if (job.type === "inspect") await ports.send({ type: "summary", summary: await summaryOf(manifest) });
+  else if (job.type === "read" && job.sandbox)
+    await sendAll(sandboxRead(manifest, job.stream, job.state), job.limit, ports);
+  else await withConnector(job, manifest, secrets, ports);
+}
+
+async function summaryOf(manifest: Manifest): Promise<ConnectorSummary> {
   return {
     title: manifest.title ?? null,
     version: manifest.version,
@@ -78,16 +93,17 @@ async function summaryOf(text: string): Promise<ConnectorSummary> {
 }
 
 async function withConnector(
-  job: Extract<ConnectorJob, { type: "read" | "check" | "probe" }>,
+  job: Exclude<ManifestJob, { type: "inspect" }>,
+  manifest: Manifest,
+  secrets: readonly string[],
   ports: JobPorts,
 ): Promise<void> {
   const rewrite = ports.env["MAGIC_HTTP_REWRITE"];
   const allowed = [...rewriteTargets(rewrite), ...loopbackTargets(job.config)];
   const egress = createEgress({ allowPrivate: () => allowed });
   try {
-    const secrets = secretsIn(job.config);
     let seen: HttpResponse | undefined;
-    const connector = createConnector(job.manifest, {
+    const connector = createConnector(manifest, {
       config: job.config,
       dispatcher: egress.dispatcher,
       rewrite,
