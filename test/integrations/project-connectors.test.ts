@@ -58,3 +58,22 @@ test("a project's manifest is shown as it is read: names of parameters, and no m
     { name: "items", schema: { type: "object" }, primary_key: ["a.b", "c"], cursor_candidates: ["at"] },
   ]);
 });
+
+test("a stream that cannot run keeps nobody from the others of its manifest", async () => {
+  const root = temporaryFolder();
+  mkdirSync(join(root, "connectors"));
+  const incremental_sync = { type: "DatetimeBasedCursor", cursor_field: "at" };
+  const good = { type: "DeclarativeStream", name: "good", primary_key: "id", incremental_sync };
+  const bad = { type: "DeclarativeStream", retriever: "a", schema_loader: "b", incremental_sync: "c" };
+  const changing = {
+    type: "StateDelegatingStream",
+    name: "changing",
+    incremental_stream: "d",
+    full_refresh_stream: "e",
+  };
+  const streams = [{ ...bad, name: "bad" }, changing, good];
+  writeFileSync(join(root, "connectors", "one.json"), JSON.stringify({ version: "6.0.0", check: {}, streams }));
+  const [connector] = await projectConnectors(root)();
+  expect(connector?.capabilities.modes).toEqual(["full_refresh", "incremental"]);
+  expect(connector?.objects).toMatchObject([{ name: "bad" }, { name: "changing" }, { cursor_candidates: ["at"] }]);
+});

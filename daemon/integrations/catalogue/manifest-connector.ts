@@ -2,7 +2,7 @@
 // Our own facts about it stand in `metadata.magic`, which the format leaves to its users.
 import { fields, isObject } from "#contract/json-object.ts";
 import type { Connector } from "#contract/wire/connectors.ts";
-import { type Component, optionalChild, optionalText, typeOf } from "../connectors/declarative/manifest/component.ts";
+import { type Component, optionalText, typeOf } from "../connectors/declarative/manifest/component.ts";
 import { resolveManifest } from "../connectors/declarative/manifest/resolve.ts";
 import { inlineSchema, keyPathsOf, nameOf, writtenStreams } from "../connectors/declarative/manifest/streams.ts";
 import type { OAuthDefinition } from "../oauth/provider.ts";
@@ -27,7 +27,7 @@ const authTypes: Readonly<Record<string, Connector["auth"]["type"]>> = {
 };
 
 /**
- * The grade is what the examination found; G0: it builds.
+ * A stream that cannot run stands in it as it is written, and keeps the others from nobody. The grade is what the examination found; G0: it builds.
  *
  * @throws MagicError `validation_failed` for references that lead nowhere, in circles, or to too much.
  */
@@ -36,7 +36,7 @@ export function catalogueEntry(id: string, manifest: Component, grade: Connector
   const resolved = resolveManifest({ ...manifest });
   const spec = fields(resolved["spec"]);
   const objects = writtenStreams(resolved).map(objectOf);
-  const incremental = writtenStreams(resolved).some((stream) => optionalChild(readAs(stream), "incremental_sync"));
+  const incremental = writtenStreams(resolved).some((stream) => isObject(readAs(stream)["incremental_sync"]));
   return {
     id,
     object: "connector",
@@ -57,7 +57,7 @@ export function catalogueEntry(id: string, manifest: Component, grade: Connector
 }
 
 function objectOf(stream: Component): Connector["objects"][number] {
-  const cursor = optionalText(optionalChild(readAs(stream), "incremental_sync") ?? {}, "cursor_field");
+  const cursor = optionalText(fields(readAs(stream)["incremental_sync"]), "cursor_field");
   return {
     name: nameOf(stream),
     schema: inlineSchema(stream) ?? { type: "object" },
@@ -68,14 +68,14 @@ function objectOf(stream: Component): Connector["objects"][number] {
 }
 
 // Once there is a state.
-const readAs = (stream: Component): Component => optionalChild(stream, "incremental_stream") ?? stream;
+function readAs(stream: Component): Component {
+  const later = stream["incremental_stream"];
+  return isObject(later) ? later : stream;
+}
 
 function authTypeOf(resolved: Component): Connector["auth"]["type"] {
   const [first] = writtenStreams(resolved);
   const places = ["retriever", "requester", "authenticator"];
-  const authenticator = places.reduce(
-    (at: Component | undefined, place) => at && optionalChild(at, place),
-    first && readAs(first),
-  );
-  return authenticator ? (authTypes[typeOf(authenticator)] ?? "custom") : "none";
+  const authenticator = places.reduce((at: unknown, place) => fields(at)[place], first && readAs(first));
+  return isObject(authenticator) ? (authTypes[typeOf(authenticator)] ?? "custom") : "none";
 }

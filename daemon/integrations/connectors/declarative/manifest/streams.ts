@@ -1,6 +1,7 @@
 // What the streams of a resolved manifest say of themselves, before anything is made of them.
 import { MagicError } from "#contract/errors.ts";
-import { type Component, child, children, isRecord, list, manifestError, optionalText, typeOf } from "./component.ts";
+import { fields } from "#contract/json-object.ts";
+import { type Component, children, isRecord, list, manifestError, optionalText, typeOf } from "./component.ts";
 
 /** The streams that a manifest writes, those of conditional groups where `holds` says so. */
 export function writtenStreams(manifest: Component, holds: (group: Component) => boolean = () => true): Component[] {
@@ -25,10 +26,10 @@ export function keyPathsOf({ primary_key: key }: Component): string[][] {
 
 /** The schema that stands in the manifest; null: only the vendor knows it. */
 export function inlineSchema(stream: Component): Readonly<Record<string, unknown>> | null {
-  const source = typeOf(stream) === "StateDelegatingStream" ? child(stream, "full_refresh_stream") : stream;
-  const loaders = children(source, "schema_loader");
-  const [schema] = loaders.map((loader) => loader["schema"]);
-  return loaders.length === 1 && isRecord(schema) ? schema : null;
+  const source = typeOf(stream) === "StateDelegatingStream" ? fields(stream["full_refresh_stream"]) : stream;
+  const [loader, ...others] = list(source["schema_loader"]);
+  const { schema } = fields(loader);
+  return others.length === 0 && isRecord(schema) ? schema : null;
 }
 
 /** @throws MagicError `not_found`, which names those that there are. */
