@@ -277,6 +277,21 @@ describe("what a provider lacks", () => {
     expect(JSON.stringify(body)).toContain("Where the parcel lies.");
   });
 
+  test.each([null, "Where the parcel lies."])(
+    "a JSON schema of null is any object's: described as %j",
+    async (description) => {
+      const response_format = { type: "json_schema", json_schema: { name: "place", description, schema: null } };
+      for (const [kind, model] of [
+        ["anthropic", "claude-3-5-haiku-latest"],
+        ["bedrock", "amazon.nova-pro-v1:0"],
+      ] as const) {
+        const { body } = await send(kind, { messages: [user("x")], response_format }, model);
+        expect(JSON.stringify(body)).toContain("Give the final answer by calling this tool.");
+        if (description) expect(JSON.stringify(body)).toContain(description);
+      }
+    },
+  );
+
   test.each([
     ["google", "gemini-3-pro-preview", "none", ["reasoning_effort"]],
     ["google", "gemini-2.5-pro", "none", ["reasoning_effort"]],

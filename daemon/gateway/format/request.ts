@@ -130,8 +130,8 @@ export type ResponseFormat =
       readonly type: "json_schema";
       readonly json_schema: {
         readonly name: string;
-        readonly description?: string;
-        readonly schema?: JsonSchema;
+        readonly description?: string | null;
+        readonly schema?: JsonSchema | null;
         readonly strict?: boolean | null;
       };
     };

@@ -164,7 +164,8 @@ export function demandsCall({ choice }: ToolPlan): boolean {
  */
 export function answerSchema({ response_format: wanted }: ChatRequest): JsonSchema | null {
   if (wanted?.type !== "json_schema") return null;
-  const { schema = { type: "object" }, description } = wanted.json_schema;
+  const { description } = wanted.json_schema;
+  const schema = wanted.json_schema.schema ?? { type: "object" };
   return description && !schema["description"] ? { ...schema, description } : schema;
 }
 

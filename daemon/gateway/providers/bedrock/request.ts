@@ -170,7 +170,7 @@ function textFormat(wanted: ChatRequest["response_format"], schema: JsonSchema):
   return { type: "json_schema", structure: { jsonSchema: json } };
 }
 
-function given(members: Readonly<Record<string, string | undefined>>): Record<string, string> {
+function given(members: Readonly<Record<string, string | null | undefined>>): Record<string, string> {
   return Object.fromEntries(Object.entries(members).filter((member): member is [string, string] => Boolean(member[1])));
 }
 
