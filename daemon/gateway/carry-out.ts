@@ -216,10 +216,10 @@ function answer(journey: Journey, attempted: Attempted): GatewayAnswer {
   return { status: 200, headers, body: outcome.body };
 }
 
-// Milliseconds until the first of the candidates wants to be asked again, as each said last.
+// Milliseconds until the first of the candidates wants to be asked again, as each said last; who has no credit left is not waited for.
 function soonest(attempts: readonly AttemptRecord[]): number | null {
   const last = new Map(attempts.map(({ candidate, failure: failed }) => [candidate.name, failed]));
-  const hints = [...last.values()].flatMap((failed) => failed?.retryAfterMs ?? []);
+  const hints = [...last.values()].flatMap((failed) => (failed?.kind === "quota" ? [] : (failed?.retryAfterMs ?? [])));
   return hints.length > 0 ? Math.min(...hints) : null;
 }
 

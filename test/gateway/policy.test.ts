@@ -111,6 +111,8 @@ test("who is refused by all is told to come again when the first of them has roo
   expect(answered.headers["retry-after"]).toBe("7");
   a.answer = error(500);
   expect((await chat({ model: "p" })).headers["retry-after"]).toBe("3000");
+  a.answer = error(429, "insufficient_quota", { "retry-after": "5" });
+  expect((await chat({ model: "p" })).headers["retry-after"]).toBe("3000");
 });
 
 test("a pinned model is asked once", async () => {
