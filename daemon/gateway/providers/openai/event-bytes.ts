@@ -1,6 +1,6 @@
 // Where the events of a stream end in its bytes (WHATWG HTML, 9.2.5): pieces are gathered until an event has come whole.
 import { MAX_EVENT } from "../events.ts";
-import { failure, UpstreamError } from "../failure.ts";
+import { brokenStream } from "../failure.ts";
 
 const CR = 0x0d;
 const LF = 0x0a;
@@ -29,10 +29,7 @@ export class EventBytes {
   /** Bytes of an event that is not over. Throws UpstreamError where it grows too large. */
   keep(rest: Buffer): void {
     const all = this.#kept + rest.length;
-    if (all > MAX_EVENT) {
-      const message = `An event of the provider's stream is larger than ${MAX_EVENT} bytes.`;
-      throw new UpstreamError(failure("protocol", message));
-    }
+    if (all > MAX_EVENT) throw brokenStream(`An event of the provider's stream is larger than ${MAX_EVENT} bytes.`);
     if (all > this.#store.length) {
       const larger = Buffer.allocUnsafe(2 * all);
       this.#store.copy(larger, 0, 0, this.#kept);

@@ -6,7 +6,7 @@ import { fields } from "#contract/json-object.ts";
 import { estimateUsage } from "#daemon/gateway/format/estimate.ts";
 import { DONE } from "#daemon/gateway/format/sse.ts";
 import { onTier, type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
-import { failure, UpstreamError } from "../failure.ts";
+import { brokenStream, failure, UpstreamError } from "../failure.ts";
 import { secretsOf } from "../secrets.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
@@ -47,7 +47,7 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
     const choices = Array.isArray(chunk["choices"]) ? (chunk["choices"] as Chunk[]) : [];
     for (const choice of choices)
       if (typeof choice !== "object" || choice === null)
-        throw broken("A choice of the provider's stream is no object.");
+        throw brokenStream("A choice of the provider's stream is no object.");
     if (chunk["service_tier"]) tier = chunk["service_tier"];
     const usage = chunk["usage"];
     // Moonshot counts in the last choice, Groq at a place of its own.
@@ -187,10 +187,10 @@ function parse(data: string): Chunk {
   try {
     chunk = JSON.parse(data);
   } catch {
-    throw broken("An event of the provider's stream is not valid JSON.");
+    throw brokenStream("An event of the provider's stream is not valid JSON.");
   }
   if (typeof chunk !== "object" || chunk === null || Array.isArray(chunk)) {
-    throw broken("An event of the provider's stream is no JSON object.");
+    throw brokenStream("An event of the provider's stream is no JSON object.");
   }
   return chunk as Chunk;
 }
@@ -198,8 +198,4 @@ function parse(data: string): Chunk {
 function priced(usage: unknown, cost: number | null | undefined): unknown {
   const shown = mendedUsage(usage as Chunk);
   return cost === undefined ? shown : { ...shown, cost_usd: cost };
-}
-
-function broken(message: string): UpstreamError {
-  return new UpstreamError(failure("protocol", message));
 }
