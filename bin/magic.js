@@ -75,6 +75,8 @@ function endWithLauncher() {
   if (!process.env.MAGIC_LAUNCHED) return;
   delete process.env.MAGIC_LAUNCHED;
   process.once("disconnect", () => process.kill(process.pid, "SIGHUP"));
+  // Listened to, the channel would keep a process that has nothing else left.
+  process.channel?.unref();
 }
 
 const node = process.versions.node === PINNED ? undefined : pinnedNode();

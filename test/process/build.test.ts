@@ -1,11 +1,12 @@
 // What a clone is built into, wherever it lies.
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, realpathSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { temporaryFolder } from "#test/temporary.ts";
 import { makeProject } from "./magic.ts";
+import { asOlderNode } from "./older-node.ts";
 
 const here = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -37,3 +38,13 @@ test("a clone whose path names the project's own folders, and has marks of shell
   expect(invoked).toMatchObject({ output: { greeting: "Hello, Ada!" } });
   await magic("daemon", "stop");
 }, 60_000);
+
+test("a clone that is not built says so to an older Node too, and ends", () => {
+  const clone = temporaryFolder();
+  for (const name of ["bin", "package.json"]) cpSync(join(here, name), join(clone, name), { recursive: true });
+  symlinkSync(realpathSync(join(here, "node_modules")), join(clone, "node_modules"));
+  const env = { PATH: process.env["PATH"] ?? "", MAGIC_HOME: join(clone, "home") };
+  const words = ["--import", asOlderNode, join(clone, "bin", "magic.js"), "demo"];
+  const { status, stderr } = spawnSync(process.execPath, words, { env, encoding: "utf8", timeout: 10_000 });
+  expect([status, stderr]).toEqual([1, expect.stringContaining('run "npm run prepare"')]);
+});

@@ -9,6 +9,7 @@ import { VERSION } from "#contract/protocol.ts";
 import { isSameProcess } from "#shared/process-identity.ts";
 import { listen } from "#test/listen.ts";
 import { gone, launcher, type Project, temporaryProject, until } from "./magic.ts";
+import { asOlderNode } from "./older-node.ts";
 
 // Every test starts several processes: on a busy machine each may take seconds.
 vi.setConfig({ testTimeout: 180_000 });
@@ -190,12 +191,6 @@ test("--foreground stays, logs to stderr, and drains on a Ctrl-C, which its daem
   expect(said.stderr).toContain('"event":"daemon.stopped"');
   expect(isSameProcess(pid, null)).toBe(false);
 });
-
-// What an older Node does: it cannot turn into the pinned one, so the launcher stays and starts it as a child.
-const asOlderNode = `data:text/javascript,if (!process.env.MAGIC_LAUNCHED) {
-  delete process.execve;
-  Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.0.0" } });
-}`;
 
 test.each([
   ["", []],
