@@ -187,6 +187,7 @@ test.each<[string, object, RegExp]>([
   ["a router", withRetriever({ partition_router: "by_shop" }), /SimpleRetriever.partition_router must be/],
   ["a cursor", { ...stream, incremental_sync: "updated_at" }, /DeclarativeStream.incremental_sync must be/],
   ["a transformation", { ...stream, transformations: [5] }, /DeclarativeStream.transformations must be/],
+  ["a schema's loader", { ...stream, schema_loader: "a" }, /DeclarativeStream.schema_loader must be/],
 ])("%s that is no component is told, not passed over", async (_what, wrong, message) => {
   expect(await job({ streams: [wrong] }, "inspect")).toMatchObject(failed(message));
 });

@@ -30,7 +30,10 @@ const byNumber: Readonly<Record<number, ErrorCode>> = {
   1927: "connection_lost",
   1317: "connection_lost",
 };
-/** A matter of single rows: out of range, truncated, wrong value, too long, too large for a page, duplicate, null, check, no row that it refers to, no partition, no geometry or none of the column's, JSON that it cannot hold. */
+/**
+ * A matter of single rows: out of range, truncated, wrong value, too long, too large for a page, duplicate, null, check, no row that it
+ * refers to, no partition, no geometry or none of the column's, JSON that it cannot hold.
+ */
 const rowErrors = new Set([
   1048, 1062, 1063, 1118, 1169, 1264, 1265, 1292, 1364, 1366, 1406, 1411, 1416, 1452, 1525, 1526, 1586, 1690, 1713,
   3037, 3140, 3150, 3151, 3157, 3616, 3617, 3643, 3819, 4025,

@@ -18,9 +18,7 @@ import { lookupOf } from "./retrieve.ts";
 import { transformsOf } from "./transform.ts";
 
 export function schemaOf(context: Context, stream: Component): LoadSchema {
-  const loaders = list(stream["schema_loader"])
-    .filter(isRecord)
-    .map((loader) => loaderOf(context, loader));
+  const loaders = children(stream, "schema_loader").map((loader) => loaderOf(context, loader));
   return async () => {
     const schemas = await Promise.all(loaders.map((load) => load()));
     const known = schemas.filter((schema) => schema !== undefined);
