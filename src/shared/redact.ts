@@ -38,13 +38,13 @@ export function hiding(secrets: Iterable<string>, shortest: number): (text: stri
 }
 
 function hider(secret: string): (text: string) => string {
-  const alike = !/[^\w.~-]/.test(secret);
   let pattern: RegExp | undefined;
   return (text) => {
     // No other form is shorter.
     if (text.length < secret.length) return text;
     const clean = text.replaceAll(secret, "[redacted]");
-    if (alike || !/[%+\\]/.test(clean)) return clean;
+    const alike = !/[%+\\]/.test(clean) || !/[^\w.~-]/.test(secret);
+    if (alike) return clean;
     if (secret.length > MAX_ENCODED) return clean.replaceAll(JSON.stringify(secret).slice(1, -1), "[redacted]");
     pattern ??= patternOf(secret);
     return clean.replace(pattern, "[redacted]");

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { formsOf, striker } from "#daemon/controllers/broker/redaction.ts";
 import { openBench, settle } from "./harness.ts";
 
 const CANARY = "canary-7f3a9c-secret";
@@ -66,6 +67,15 @@ test("a secret is struck out in base64 and hex too, and so is what a cut has lef
   const written = JSON.stringify(bench.logs);
   expect(written).toContain("x[redacted]…");
   for (const left of [CANARY.slice(0, 4), btoa(CANARY).slice(0, 8)]) expect(written.includes(left)).toBe(false);
+});
+
+test("what a cut has left of a secret in JSON is struck out", () => {
+  const keys = Array.from({ length: 12 }, (_, at) => `key ${at}\n${"x/+".repeat(1_000)}`);
+  const strike = striker(keys.flatMap(formsOf));
+  const logged = JSON.stringify({ a: keys[7] });
+  expect(strike(`${logged.slice(0, 20)}…`)).toBe('{"a":"[redacted]…');
+  expect(strike(`${logged.slice(0, 1_000)}…`)).toBe('{"a":"[redacted]…');
+  expect(strike("a line…")).toBe("a line…");
 });
 
 test("a secret that begins with another one is struck out whole", async () => {

@@ -34,12 +34,20 @@ export function striker(secrets: Iterable<string>): (text: string) => string {
 
 function withoutBeginning(text: string, secrets: readonly string[]): string {
   if (!text.endsWith(CUT)) return text;
-  const end = text.length - CUT.length;
-  let longest = 0;
+  const kept = text.slice(0, -CUT.length);
+  let end = kept.length;
   for (const secret of secrets)
-    for (let length = Math.min(secret.length, end); length >= SHORTEST && length > longest; length--)
-      if (text.startsWith(secret.slice(0, length), end - length)) longest = length;
-  return longest === 0 ? text : `${text.slice(0, end - longest)}[redacted]${CUT}`;
+    for (const form of [secret, JSON.stringify(secret).slice(1, -1)]) end = Math.min(end, beginningAt(kept, form));
+  return end === kept.length ? text : `${kept.slice(0, end)}[redacted]${CUT}`;
+}
+
+/** From where on the rest of the text is how the secret begins; its length where it is not. */
+function beginningAt(text: string, secret: string): number {
+  const head = secret.slice(0, SHORTEST);
+  if (head.length < SHORTEST) return text.length;
+  for (let at = text.indexOf(head, text.length - secret.length); at !== -1; at = text.indexOf(head, at + 1))
+    if (secret.startsWith(text.slice(at))) return at;
+  return text.length;
 }
 
 /** Keeps the newest. */
