@@ -134,7 +134,7 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   });
 
   useRateLimit(fastify, identity.rateLimiter);
-  useAudit(fastify, identity.audit);
+  foundation.onClose(useAudit(fastify, identity.audit));
   useIdempotency(fastify, identity.idempotency);
   useDeprecation(fastify);
   const openApi = useOpenApi(fastify);

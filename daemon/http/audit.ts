@@ -37,7 +37,8 @@ export interface AuditNote {
   recorded?: boolean;
 }
 
-export function useAudit(app: FastifyInstance, trail: Pick<AuditTrail, "record" | "recordDurably">): void {
+/** @returns to be called at the daemon's end: what becomes of changes that their callers left, and that are not made yet, nobody will know. */
+export function useAudit(app: FastifyInstance, trail: Pick<AuditTrail, "record" | "recordDurably">): () => void {
   app.decorateRequest("audit", null);
   app.decorateRequest("settled", false);
   app.addHook("onRoute", (route) => {
@@ -47,16 +48,19 @@ export function useAudit(app: FastifyInstance, trail: Pick<AuditTrail, "record" 
       route.onSend = [...[route.onSend ?? []].flat(), recordChange];
     }
   });
+  /** Changes whose caller left while they were made. */
+  const left = new Set<FastifyRequest>();
   app.onRequestEnd((request, _reply, status) => {
-    // A caller may leave while a change is made.
-    const settled = request.settled || !request.route.changes;
-    if (settled && !request.audit?.recorded) trail.record(callOf(request, status));
+    if (!request.settled && request.route.changes) left.add(request);
+    else if (!request.audit?.recorded) trail.record(callOf(request, status));
   });
 
   // Awaited: a change is not acknowledged before its entry is stored. Should that fail, the entry stays queued and the
   // change, which has happened, is acknowledged all the same.
   async function recordChange(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
+    if (request.settled) return payload;
     request.settled = true;
+    left.delete(request);
     if (reply.statusCode >= 400) {
       if (reply.raw.closed) trail.record(callOf(request, CLIENT_CLOSED));
       return payload;
@@ -65,6 +69,13 @@ export function useAudit(app: FastifyInstance, trail: Pick<AuditTrail, "record" 
     await trail.recordDurably(callOf(request, reply.statusCode)).catch(() => undefined);
     return payload;
   }
+
+  return () => {
+    for (const request of left) {
+      request.settled = true;
+      trail.record(callOf(request, CLIENT_CLOSED));
+    }
+  };
 }
 
 async function noteResource(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {

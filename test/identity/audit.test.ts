@@ -6,8 +6,12 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
+import { fastify } from "fastify";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { WebSocket } from "ws";
+import { useAudit } from "#daemon/http/audit.ts";
+import { useRequestEnd } from "#daemon/http/request-end.ts";
+import { anonymous } from "#daemon/http/route-config.ts";
 import { anchorFile } from "#daemon/identity/audit/anchor.ts";
 import { type AuditRecord, GENESIS } from "#daemon/identity/audit/chain.ts";
 import { openAuditLog } from "#daemon/identity/audit/log.ts";
@@ -284,6 +288,31 @@ test("a change whose caller leaves meanwhile has one entry, that says what becam
       await expect.poll(() => statusesOf(`${kind}-${i}`), { timeout: 5_000 }).toHaveLength(1);
       expect(expected).toContain((await statusesOf(`${kind}-${i}`))[0]);
     }
+});
+
+test("a change that its caller left has an entry also where the daemon ends before it", async () => {
+  const app = fastify();
+  const entries: unknown[] = [];
+  useRequestEnd(app, createLogger({ sinks: [] }));
+  app.decorateRequest("principal", { getter: () => anonymous });
+  const tellLeft = useAudit(app, {
+    record: ({ action, status }) => void entries.push([action, status]),
+    recordDurably: () => Promise.reject(new Error("not awaited")),
+  });
+  const left = Promise.withResolvers<void>();
+  app.post("/v1/things", { config: { scope: null, surface: "core" } }, (_request, { raw }) => {
+    raw.on("close", left.resolve);
+    socket.destroy();
+    return new Promise(() => undefined);
+  });
+  const { hostname, port } = new URL(await app.listen({ port: 0, host: "127.0.0.1" }));
+  const socket = connect(Number(port), hostname);
+  socket.write("POST /v1/things HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  await left.promise;
+  await app.close();
+  expect(entries).toEqual([]);
+  tellLeft();
+  expect(entries).toEqual([["things.create", 499]]);
 });
 
 test("filters by outcome, identity, action and time; pages in both directions", async () => {
