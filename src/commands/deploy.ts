@@ -50,7 +50,7 @@ export default defineCommand<Options>({
 /** The version that calls of the alias reach now; undefined where there is none, or the key may deploy and not read. */
 async function pointedAt(client: ApiClient, name: string, alias = "latest"): Promise<string | undefined> {
   return getController(client, name).then(
-    ({ aliases }) => aliases[alias],
+    ({ aliases }) => (Object.hasOwn(aliases, alias) ? aliases[alias] : undefined),
     () => undefined,
   );
 }
