@@ -273,8 +273,10 @@ test.skipIf(!existsSync("/proc/self"))(
       await (await driver.begin(new AbortController().signal)).release();
       const [pid = ""] = processesNaming(file);
       // proc_pid_stat(5): behind the name the state, and as its fourth the session, as its seventeenth the nice value.
-      const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]?.split(" ");
-      expect([fields?.[3], fields?.[16]]).toEqual([pid, "10"]);
+      await vi.waitFor(() => {
+        const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]?.split(" ");
+        expect([fields?.[3], fields?.[16]]).toEqual([pid, "10"]);
+      }, 30_000);
     } finally {
       await driver.close();
     }
