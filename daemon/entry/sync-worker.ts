@@ -7,6 +7,7 @@ import { askForState } from "#shared/state-ipc.ts";
 import { askForTokens } from "#shared/token-ipc.ts";
 import { openDestination, openEither, openSource, preload } from "../integrations/connectors/open.ts";
 import { runSync } from "../integrations/engine/run.ts";
+import { secretsOf } from "../integrations/engine/secrets.ts";
 
 // Pages and rows pass through as buffers. By default V8 marks the whole heap after so many megabytes of these, whatever has become of
 // them, on threads that take the processor from the work; counted with the heap they are collected when there is something to gain.
@@ -66,7 +67,8 @@ async function answer(question: SyncWorkerQuestion): Promise<void> {
     reply = { type: "answer", id: question.id, result: result ?? null };
   } catch (thrown) {
     const code = isMagicError(thrown) ? thrown.code : "internal";
-    reply = { type: "answer", id: question.id, error: { code, message: redactText((thrown as Error).message) } };
+    const message = redactText((thrown as Error).message, secretsOf(question.end));
+    reply = { type: "answer", id: question.id, error: { code, message } };
   }
   await tokens.idle(true);
   await side?.close().catch(() => {});

@@ -1,7 +1,7 @@
 // One run: check -> discover -> plan -> read -> write -> merge -> verify -> commit, in this order, and everything undone when it fails.
 import { type ErrorCode, isMagicError, MagicError } from "#contract/errors.ts";
 import type { SyncOutcome, SyncProgress, SyncProof, SyncSpec } from "#contract/sync.ts";
-import { redactText, secretsIn } from "#shared/redact.ts";
+import { redactText } from "#shared/redact.ts";
 import { converterOf } from "./convert.ts";
 import type { Destination, WritePlan, WriteSession } from "./destination.ts";
 import { checkDrift, grown } from "./evolution.ts";
@@ -12,7 +12,7 @@ import { countBoth, emptyProof, prove, startChecksum } from "./proof.ts";
 import { storable } from "./rejects.ts";
 import { checkResumed, formerTable, keptState, lacksColumns, resumeFrom } from "./resume.ts";
 import { addRejects, doneOf, freshRun, outcomeOf, progressOf, type Run } from "./run-record.ts";
-import { readServerUrl } from "./server-url.ts";
+import { secretsOf } from "./secrets.ts";
 import { isReadByRecord, type Source, type SourceStream } from "./source.ts";
 import type { Value } from "./types.ts";
 
@@ -72,9 +72,10 @@ export async function runSync(spec: SyncSpec, ports: RunPorts): Promise<SyncOutc
       : new MagicError("internal", thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown });
     if (process.env["MAGIC_DEBUG"]) process.stderr.write(`${thrown instanceof Error ? thrown.stack : thrown}\n`);
     const canceled = ports.signal.aborted;
+    const secrets = [...secretsOf(spec.source), ...secretsOf(spec.destination)];
     const failure = {
       code: (canceled ? "interrupted" : error.code) satisfies ErrorCode,
-      message: canceled ? "The run was cancelled." : storable(shortened(redactText(error.message, secretsOf(spec)))),
+      message: canceled ? "The run was cancelled." : storable(shortened(redactText(error.message, secrets))),
     };
     // Nothing of a failed run is visible, but for what earlier checkpoints committed.
     return {
@@ -229,16 +230,6 @@ function isConflict(error: unknown): boolean {
 // A name or a value in it may have a megabyte.
 function shortened(text: string): string {
   return text.length > MESSAGE_LENGTH ? `${text.slice(0, MESSAGE_LENGTH - 500)} ... ${text.slice(-500)}` : text;
-}
-
-function secretsOf(spec: SyncSpec): string[] {
-  const secrets: string[] = [];
-  for (const end of [spec.source, spec.destination]) {
-    secrets.push(...Object.values(end.credentials ?? {}), ...secretsIn(end.connector?.config));
-    const url = readServerUrl(end.url);
-    if (url) secrets.push(decodeURIComponent(url.password));
-  }
-  return secrets.filter((secret) => secret !== "");
 }
 
 const later = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());

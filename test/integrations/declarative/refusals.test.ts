@@ -4,6 +4,8 @@ import type { ConnectorReply } from "#contract/connector-worker.ts";
 import { createInterpolator } from "#daemon/integrations/connectors/declarative/jinja/interpolate.ts";
 import { runConnectorJob } from "#daemon/integrations/connectors/declarative/job.ts";
 import { retryAfterSeconds } from "#daemon/integrations/retry-after.ts";
+import { askWorker, startWorker } from "#shared/sync-worker.ts";
+import { memoryTokens } from "#shared/token-ipc.ts";
 import { json, manifest, read, vendor } from "./one-stream.ts";
 
 test("Retry-After is seconds or a date, once or twice; anything else says nothing", () => {
@@ -142,6 +144,16 @@ test("what the specification marks as secret is not told, whatever it is called"
   );
   expect(told).toEqual([expect.objectContaining({ type: "failed", detail: expect.stringContaining("[redacted]") })]);
   expect(JSON.stringify(told)).not.toMatch(/4711|of-mine/);
+});
+
+test("a daemon's test of a connection tells none of its credentials, wherever the manifest puts them", async () => {
+  const origin = await vendor((request, response) => json(response, { message: `no ${request.url}` }, 400));
+  const source = manifest(origin, { requester: { path: "/{{ config.pat }}/{{ config.api_key }}" } });
+  const connector = { id: "one", manifest: source, config: { origin, api_key: "key-of-mine" } };
+  const end = { url: "", object: "", connector, credentials: { pat: "pat-of-mine" } };
+  const question = { type: "check" as const, end, allow_private: [new URL(origin).host] };
+  const asked = askWorker(question, AbortSignal.timeout(20_000), memoryTokens(), startWorker);
+  await expect(asked).rejects.toMatchObject({ message: expect.stringContaining("/[redacted]/[redacted]") });
 });
 
 test("an answer that leads in circles is not asked for again", async () => {
