@@ -56,7 +56,11 @@ export function wireIntegrations(foundation: Foundation, origin: () => string): 
   );
   const shared = storage.dialect === "postgres";
   const turns = shared ? createSharedTurns({ units: storage.units.idempotency, clock, presence }) : createTurns();
-  const ends = { egress, root: foundation.root, manifest: (id: string) => manifestText(foundation.root, id) };
+  const ends = {
+    ...{ egress, root: foundation.root },
+    manifest: (id: string) => manifestText(foundation.root, id),
+    schema: async (id: string) => (await catalogue.get(id))?.config_schema ?? {},
+  };
   const workers = keepSpare(startConnectionWorker);
   foundation.onClose(() => workers.close());
   const execution = createExecution({
@@ -90,7 +94,7 @@ export function wireIntegrations(foundation: Foundation, origin: () => string): 
     provider,
     manifest: await ends.manifest(provider),
     oauth: (await catalogue.oauth(provider)) ?? {},
-    schema: (await catalogue.get(provider))?.config_schema ?? {},
+    schema: await ends.schema(provider),
   });
   const oauth = createOAuth({
     ...{ storage, egress, secrets, clock, origin, turns, placeRules, root: foundation.root },

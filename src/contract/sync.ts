@@ -25,7 +25,13 @@ export interface SyncEnd {
   /** Of a declarative connector: another one each time that its connection is led elsewhere. */
   readonly place?: string;
   /** A declarative connector instead of a URL: its definition and configuration. */
-  readonly connector?: { readonly id: string; readonly manifest: unknown; readonly config: unknown };
+  readonly connector?: {
+    readonly id: string;
+    readonly manifest: unknown;
+    readonly config: unknown;
+    /** Texts of the configuration that are secret although no name in it says so. Never logged. */
+    readonly secrets?: readonly string[];
+  };
 }
 
 /** Everything that a run needs; plain JSON. */

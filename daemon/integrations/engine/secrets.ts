@@ -3,9 +3,10 @@ import type { SyncEnd } from "#contract/sync.ts";
 import { secretsIn } from "#shared/redact.ts";
 import { readServerUrl } from "./server-url.ts";
 
-/** Its credentials, what its connector's settings call a secret, and its URL's password. */
+/** Its credentials, what is secret of its connector's settings, and its URL's password. */
 export function secretsOf({ url, credentials = {}, connector }: SyncEnd): string[] {
   const server = readServerUrl(url);
   const password = server ? decodeURIComponent(server.password) : "";
-  return [...Object.values(credentials), ...secretsIn(connector?.config), password].filter((secret) => secret !== "");
+  const settings = [...secretsIn(connector?.config), ...(connector?.secrets ?? [])];
+  return [...Object.values(credentials), ...settings, password].filter((secret) => secret !== "");
 }

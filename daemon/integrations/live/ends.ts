@@ -4,6 +4,7 @@ import { MagicError } from "#contract/errors.ts";
 import type { SyncEnd } from "#contract/sync.ts";
 import type { Egress } from "#daemon/egress/egress.ts";
 import { isInCode } from "../connectors/open.ts";
+import { markedSecrets, type Schema } from "../connectors/secret-settings.ts";
 import { databasePlace, serverUrl } from "../engine/server-url.ts";
 import type { OpenConnection } from "../execution.ts";
 import { checkBounded, fileOf } from "./local-files.ts";
@@ -21,6 +22,8 @@ export interface EndPorts {
   readonly egress: Egress;
   /** A declarative connector's manifest by its id; null: there is none. */
   manifest(id: string): Promise<string | null>;
+  /** JSON schema of a connector's configuration. */
+  schema(id: string): Promise<Schema>;
   /** The project's: relative paths begin there. */
   readonly root: string;
 }
@@ -29,10 +32,10 @@ export interface EndPorts {
 export async function endOf(
   connection: OpenConnection,
   object: string,
-  { egress, manifest, root }: EndPorts,
+  { egress, manifest, schema, root }: EndPorts,
 ): Promise<SyncEnd> {
   const { provider } = connection.record;
-  if (!isInCode(provider)) return declarativeEnd(connection, object, await manifest(provider));
+  if (!isInCode(provider)) return declarativeEnd(connection, object, await manifest(provider), await schema(provider));
   const url = urlOf({ provider, ...connection });
   if (url === undefined)
     throw new MagicError(
@@ -41,10 +44,7 @@ export async function endOf(
     );
   if (connection.bounded) checkBounded(url, root);
   const file = fileOf(url, root);
-  const secrets = Object.entries(connection.credentials).filter(
-    (pair): pair is [string, string] => typeof pair[1] === "string",
-  );
-  const end = { url: file ?? url, object, credentials: Object.fromEntries(secrets) };
+  const end = { url: file ?? url, object, credentials: textsOf(connection.credentials) };
   if (file !== null) return /^sqlite:/i.test(url) ? { ...end, url: `sqlite:${file}` } : end;
   const server = serverUrl(url);
   const defaultPort = PORTS[server.protocol];
@@ -104,8 +104,15 @@ function declarativeEnd(
   { record, config, credentials, place }: OpenConnection,
   object: string,
   manifest: string | null,
+  schema: Schema,
 ): SyncEnd {
   if (manifest === null) throw new MagicError("invalid_request", `There is no connector ${record.provider} any more.`);
-  const connector = { id: record.provider, manifest, config: { ...config, ...credentials } };
+  const secrets = [...Object.values(textsOf(credentials)), ...markedSecrets(config, schema)];
+  const connector = { id: record.provider, manifest, config: { ...config, ...credentials }, secrets };
   return { url: `connector://${record.provider}`, object, connector, ...(place === undefined ? {} : { place }) };
+}
+
+function textsOf(credentials: OpenConnection["credentials"]): Record<string, string> {
+  const pairs = Object.entries(credentials);
+  return Object.fromEntries(pairs.filter((pair): pair is [string, string] => typeof pair[1] === "string"));
 }

@@ -3,6 +3,8 @@ import { expect, test } from "vitest";
 import type { ConnectorReply } from "#contract/connector-worker.ts";
 import { createInterpolator } from "#daemon/integrations/connectors/declarative/jinja/interpolate.ts";
 import { runConnectorJob } from "#daemon/integrations/connectors/declarative/job.ts";
+import type { OpenConnection } from "#daemon/integrations/execution.ts";
+import { type EndPorts, endOf } from "#daemon/integrations/live/ends.ts";
 import { retryAfterSeconds } from "#daemon/integrations/retry-after.ts";
 import { askWorker, startWorker } from "#shared/sync-worker.ts";
 import { memoryTokens } from "#shared/token-ipc.ts";
@@ -146,14 +148,19 @@ test("what the specification marks as secret is not told, whatever it is called"
   expect(JSON.stringify(told)).not.toMatch(/4711|of-mine/);
 });
 
-test("a daemon's test of a connection tells none of its credentials, wherever the manifest puts them", async () => {
+test("a daemon's test of a connection tells none of its secrets, wherever the manifest puts them", async () => {
   const origin = await vendor((request, response) => json(response, { message: `no ${request.url}` }, 400));
-  const source = manifest(origin, { requester: { path: "/{{ config.pat }}/{{ config.api_key }}" } });
-  const connector = { id: "one", manifest: source, config: { origin, api_key: "key-of-mine" } };
-  const end = { url: "", object: "", connector, credentials: { pat: "pat-of-mine" } };
+  const source = manifest(origin, {
+    requester: { path: "/{{ config.pat }}/{{ config.tenant }}/{{ config.api_key }}" },
+  });
+  const config = { origin, tenant: "tenant-4711", api_key: "key-of-mine" };
+  const connection = { record: { provider: "one" }, config, credentials: { pat: "pat-of-mine" } };
+  const schema = { properties: { tenant: { type: "string", airbyte_secret: true } } };
+  const ports = { manifest: async () => source, schema: async () => schema } as Partial<EndPorts> as EndPorts;
+  const end = await endOf(connection as unknown as OpenConnection, "items", ports);
   const question = { type: "check" as const, end, allow_private: [new URL(origin).host] };
   const asked = askWorker(question, AbortSignal.timeout(20_000), memoryTokens(), startWorker);
-  await expect(asked).rejects.toMatchObject({ message: expect.stringContaining("/[redacted]/[redacted]") });
+  await expect(asked).rejects.toMatchObject({ message: expect.stringContaining("/[redacted]/[redacted]/[redacted]") });
 });
 
 test("an answer that leads in circles is not asked for again", async () => {
