@@ -98,12 +98,15 @@ const SECRET = /secret|token|key|password|credential|auth(?!or)/i;
 /** Members that say how something is done, or what a record is told apart by, also where they lie among secrets. */
 const PLAIN = /(?:type|method|title|scopes?)$|^(?:primary|cursor|sort|order|partition|foreign)_?keys?$/i;
 
+/** A secret, and what it is in base64. */
+export function alsoInBase64(secret: string): string[] {
+  return [secret, Buffer.from(secret).toString("base64")];
+}
+
 /** The texts of a configuration that may be secrets, by their names, and what they are in base64. */
 export function secretsIn(value: unknown, path: readonly string[] = []): string[] {
   if (typeof value === "string")
-    return path.some((name) => SECRET.test(name)) && !PLAIN.test(path.at(-1) ?? "")
-      ? [value, Buffer.from(value).toString("base64")]
-      : [];
+    return path.some((name) => SECRET.test(name)) && !PLAIN.test(path.at(-1) ?? "") ? alsoInBase64(value) : [];
   if (typeof value !== "object" || value === null) return [];
   if (Array.isArray(value)) return value.flatMap((each) => secretsIn(each, path));
   return Object.entries(value).flatMap(([key, each]) => secretsIn(each, [...path, key]));
