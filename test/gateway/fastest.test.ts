@@ -137,6 +137,22 @@ test("one that hangs is passed over as soon as it is slower than the next, befor
   expect(await Promise.all(stuck)).toEqual(["a", "a"]);
 });
 
+test("one long answer that is alone under way sends nobody elsewhere", async () => {
+  a.answer = taking(100);
+  b.answer = taking(1_000);
+  const { served, inTurn } = await fastest();
+  expect(await inTurn(3)).toBe("aba");
+  const long: ServerResponse[] = [];
+  a.answer = (response) => void long.push(response);
+  const waiting = served();
+  await expect.poll(() => long.length, patient).toBe(1);
+  a.answer = taking(100);
+  now += 60_000;
+  expect(await inTurn(3)).toBe("aaa");
+  long[0]?.end(completion());
+  expect(await waiting).toBe("a");
+});
+
 test("one for which nobody waits long enough is no longer taken for the fastest", async () => {
   a.answer = taking(100);
   b.answer = taking(1_000);

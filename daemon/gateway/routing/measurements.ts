@@ -54,11 +54,11 @@ export class Pace {
   /** Until when it comes last, having failed; null once it has answered again. */
   #asideUntil: number | null = null;
   #underWay = 0;
-  /** Since when calls are under way and nothing has come of any of them. */
+  /** Since when several calls are under way and nothing has come of any of them. */
   #silentSince = 0;
 
   begun(now: number): void {
-    if (this.#underWay++ === 0) this.#silentSince = now;
+    if (this.#underWay++ <= 1) this.#silentSince = now;
   }
 
   /** @param failed null: it answered, a stream with its first content. */
@@ -87,8 +87,8 @@ export class Pace {
     if (this.#asideUntil !== null && now < this.#asideUntil) return ASIDE + this.#asideUntil;
     const latency = this.#known(now);
     if (latency === null) return this.#underWay === 0 ? UNKNOWN : TRIED + this.#underWay;
-    // One that hangs is known to before its first call is given up.
-    return this.#underWay === 0 ? latency : Math.max(latency, now - this.#silentSince);
+    // One that hangs is known to before its first call is given up. A single call that takes long may have a long answer.
+    return this.#underWay <= 1 ? latency : Math.max(latency, now - this.#silentSince);
   }
 
   // Of one that failed only its next answer tells.
