@@ -1,5 +1,5 @@
 // One call from its route to its ledger row, in the order in which it happens: route, limits, budget, attempts, answer, settlement.
-import { MagicError } from "#contract/errors.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Span, Tracer } from "#daemon/telemetry/trace.ts";
 import type { Clock } from "#shared/clock.ts";
@@ -86,7 +86,7 @@ export async function carryOut(
   let reservation: Reservation | null;
   try {
     const accounts = accountsOf(engagement, call.principal, call.controller, spender, parts.clock.now());
-    const reserved = reserve(parts.budgets, accounts, plan);
+    const reserved = reserve(parts.budgets, accounts, plan.candidates);
     reservation = reserved instanceof Promise ? await reserved : reserved;
   } catch (error) {
     hold.release(0);
@@ -126,8 +126,33 @@ export async function carryOut(
   return answer(journey, attempted);
 }
 
-function reserve(budgets: Budgets, accounts: readonly Account[], plan: Plan) {
-  return accounts.length === 0 ? null : budgets.reserve(accounts, plan.candidates[0]?.worst ?? 0);
+// For the first candidate that the budgets cover: the attempts pass over those before it.
+function reserve(budgets: Budgets, accounts: readonly Account[], candidates: readonly Candidate[]) {
+  if (accounts.length === 0) return null;
+  const next = (refusal: unknown) => reserveNext(budgets, accounts, candidates.slice(1), refusal);
+  try {
+    const reserved = budgets.reserve(accounts, candidates[0]?.worst ?? 0);
+    return reserved instanceof Promise ? reserved.catch(next) : reserved;
+  } catch (refusal) {
+    return next(refusal);
+  }
+}
+
+async function reserveNext(
+  budgets: Budgets,
+  accounts: readonly Account[],
+  candidates: readonly Candidate[],
+  refusal: unknown,
+): Promise<Reservation> {
+  for (const { worst } of candidates) {
+    if (!isMagicError(refusal) || refusal.code !== "insufficient_quota") break;
+    try {
+      return await budgets.reserve(accounts, worst ?? 0);
+    } catch {
+      // What the first one was refused for tells best what to change.
+    }
+  }
+  throw refusal;
 }
 
 function afforded(raised: boolean | Promise<boolean>): boolean | Promise<boolean> {

@@ -8,6 +8,7 @@ import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
 import type { Metrics } from "#daemon/telemetry/metrics.ts";
 import type { Tracer } from "#daemon/telemetry/trace.ts";
 import { type Clock, systemClock } from "#shared/clock.ts";
+import { accountsOf, spenderOf } from "./budgets/applicable.ts";
 import { createBudgets } from "./budgets/budgets.ts";
 import type { Gateway, GatewayCall } from "./call.ts";
 import { carryOut } from "./carry-out.ts";
@@ -33,6 +34,7 @@ import { explanationOf } from "./routing/explain.ts";
 import { createMeasurements } from "./routing/measurements.ts";
 import { considerRoute, type RouterParts } from "./routing/plan.ts";
 import { shapeOf } from "./routing/request-shape.ts";
+import { withinBudgets } from "./routing/within-budgets.ts";
 import type { GatewayStores } from "./stores.ts";
 import type { Work } from "./work.ts";
 
@@ -163,7 +165,10 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
       if (hasPriced(engagement)) await catalogue.load();
       const call = { operation: "chat", body, principal, controller } as const;
       const shape = shapeOf(call);
-      return explanationOf(considerRoute(engagement, router, call, shape), shape, principal);
+      const spender = spenderOf(principal, shape.user, controller);
+      const accounts = accountsOf(engagement, principal, controller, spender, clock.now());
+      const plan = await withinBudgets(considerRoute(engagement, router, call, shape), budgets, accounts);
+      return explanationOf(plan, shape, principal);
     },
     usage: (query) => ledger.usage(query),
     flush: () => ledger.flush(),

@@ -609,6 +609,33 @@ describe("budgets", () => {
     await expect(chat(both, { principal: who })).rejects.toMatchObject({ code: "insufficient_quota" });
   });
 
+  test("a policy passes over whom the budget does not cover, as its explanation says, and refuses when none is left", async () => {
+    upstream.answer = (response) => void response.end(completion(10, 100));
+    const { chat, gateway } = await testGateway({
+      ...config(0.002),
+      prices: { "openai/dear": { input: 0, output: 50 }, "openai/m": { input: 0, output: 10 } },
+      policies: { p: { candidates: ["openai/dear", "openai/m"] } },
+    });
+    const body = { model: "p", max_tokens: 100 };
+    const told = async () => {
+      const { decision, candidates } = await gateway.explain({ body, principal: who, controller: null });
+      return [decision?.model, ...candidates.map(({ model, rank, rule }) => [model, rank, rule])];
+    };
+    const dear = ["openai/dear", null, "budget"];
+    expect(await told()).toEqual(["openai/m", ["openai/m", 1, null], dear]);
+    for (let calls = 0; calls < 2; calls++)
+      expect((await chat(body, { principal: who })).headers).toMatchObject({
+        "x-magic-model": "m",
+        "x-magic-attempts": "1",
+      });
+    const refused = chat(body, { principal: who });
+    await expect(refused).rejects.toMatchObject({
+      code: "insufficient_quota",
+      message: expect.stringContaining("$0.005"),
+    });
+    expect(await told()).toEqual([undefined, dear, ["openai/m", null, "budget"]]);
+  });
+
   test("a user of the body is one short, storable name in budgets, ledger and log", async () => {
     upstream.answer = (response) => void response.end(completion(10, 100));
     const { gateway, chat, lines } = await testGateway({

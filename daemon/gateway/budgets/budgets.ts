@@ -25,6 +25,8 @@ export interface Budgets {
    * every one is, comes at once; else a promise of it.
    */
   reserve(accounts: readonly Account[], amount: number): Reservation | Promise<Reservation>;
+  /** Why `reserve` would refuse now, as far as this daemon knows; null where it would not. Reserves nothing. */
+  refusal(accounts: readonly Account[], amount: number): Promise<MagicError | null>;
   /** What has to be written since the last call, or some of it. */
   takeChanges(): BudgetChanges;
   /** True while changes are waiting or a lease is larger than it has to be. */
@@ -166,10 +168,19 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
     }
   };
 
+  const loaded = (accounts: readonly Account[]): null | Promise<unknown> => {
+    const missing = accounts.filter(({ key }) => !states.has(key));
+    return missing.length > 0 ? Promise.all(missing.map(({ key }) => load(key))) : null;
+  };
+  const stateOf = ({ key }: Account): State => {
+    const state = states.get(key);
+    if (!state) throw new Error(`the account ${key} is not loaded`);
+    return state;
+  };
+
   function hold(accounts: readonly Account[], amount: number): Reservation | Promise<Reservation> {
     const held = accounts.map((account) => {
-      const state = states.get(account.key);
-      if (!state) throw new Error(`the account ${account.key} is not loaded`);
+      const state = stateOf(account);
       // What others have in flight may cost less: that is looked at when the lease is raised. What costs nothing is nobody's to refuse.
       if (amount > 0 && own(state) + amount > account.limit) throw exhausted(account, own(state), amount);
       return { account, state };
@@ -218,10 +229,16 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
       return false;
     },
     reserve(accounts, amount) {
-      const missing = accounts.filter(({ key }) => !states.has(key));
-      if (missing.length > 0)
-        return Promise.all(missing.map(({ key }) => load(key))).then(() => hold(accounts, amount));
-      return hold(accounts, amount);
+      const loading = loaded(accounts);
+      return loading ? loading.then(() => hold(accounts, amount)) : hold(accounts, amount);
+    },
+    async refusal(accounts, amount) {
+      await loaded(accounts);
+      for (const account of amount > 0 ? accounts : []) {
+        const used = committed(stateOf(account));
+        if (used + amount > account.limit) return exhausted(account, used, amount);
+      }
+      return null;
     },
     takeChanges() {
       const taken: Taken[] = [];

@@ -14,7 +14,8 @@ export type Objection =
   | "not_configured"
   | "unsupported"
   | "context_length"
-  | "unpriced";
+  | "unpriced"
+  | "budget";
 
 export interface Candidate {
   /** `provider/model`. */

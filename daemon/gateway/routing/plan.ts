@@ -243,6 +243,7 @@ const refusals: Readonly<Record<Objection, ConstructorParameters<typeof MagicErr
   unsupported: "unsupported_parameter",
   context_length: "invalid_request",
   unpriced: "model_unpriced",
+  budget: "insufficient_quota",
 };
 
 // The candidate that came furthest tells best what to change; the message lists them all.
