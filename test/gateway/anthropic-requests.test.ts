@@ -39,6 +39,42 @@ describe("anthropic", () => {
     ]);
   });
 
+  test("what the system says later stays in its place for models that hear it there, after the user's turn", async () => {
+    const said = (role: string, text: string) => ({ role, content: [{ type: "text", text }] });
+    const messages = [
+      { role: "system", content: "one" },
+      user("a"),
+      { role: "assistant", content: "b" },
+      { role: "developer", content: "two" },
+      { role: "system", content: "three" },
+      user("c"),
+      { role: "assistant", content: "d" },
+      user("e"),
+      { role: "system", content: "four" },
+    ];
+    const { body } = await send("anthropic", { messages }, "claude-opus-4-8");
+    expect(body["system"]).toEqual([{ type: "text", text: "one" }]);
+    expect(body["messages"]).toEqual([
+      said("user", "a"),
+      said("assistant", "b"),
+      said("user", "c"),
+      { role: "system", content: [...said("", "two").content, ...said("", "three").content] },
+      said("assistant", "d"),
+      said("user", "e"),
+      said("system", "four"),
+    ]);
+    const older = await send("anthropic", { messages }, model);
+    expect(older.body["system"]).toMatchObject([{ text: "one" }, { text: "two" }, { text: "three" }, { text: "four" }]);
+  });
+
+  test("what the system says later has no place between two answers", async () => {
+    const messages = [user("a"), { role: "assistant", content: "b" }, { role: "system", content: "one" }, called("t1")];
+    const more = [...messages, result("t1", "sunny")];
+    const { body } = await send("anthropic", { messages: more }, "claude-opus-4-8");
+    expect(body["system"]).toEqual([{ type: "text", text: "one" }]);
+    expect(body["messages"]).toMatchObject([{ role: "user" }, { role: "assistant" }, { role: "user" }]);
+  });
+
   test("blank texts are left out, of a system prompt too", async () => {
     const messages = [
       { role: "system", content: " " },

@@ -63,7 +63,7 @@ test("what is wide and stands in many places is looked at a few times, and copie
 test("results among texts, texts alone, and documents of one name take no longer than their number", async () => {
   const started = performance.now();
   const turns = times(30_000, [user("x"), result("a", "y")]).flat();
-  const content = anthropicMessages(of([user("go"), called("a"), ...turns]), null).turns[2]?.content as object[];
+  const content = anthropicMessages(of([user("go"), called("a"), ...turns]), null, false).turns[2]?.content as object[];
   const isResult = content.map((block) => "tool_use_id" in block);
   expect([isResult.length, isResult.indexOf(false), isResult.lastIndexOf(true)]).toEqual([60_000, 30_000, 29_999]);
   const apart = { ...asConverse, mixesResults: false };

@@ -18,34 +18,50 @@ import { type ClaudeThoughts, woven } from "../thoughts/claude.ts";
 import { portableId, portableName } from "../tool-id.ts";
 
 export interface Turn {
-  readonly role: "user" | "assistant";
+  readonly role: "user" | "assistant" | "system";
   content: unknown[];
 }
 
-/** Anthropic's `system` and `messages`; `thoughts`: null where the answer will not reason. Throws UpstreamError (`invalid`) for what it cannot say. */
+/**
+ * Anthropic's `system` and `messages`. Throws UpstreamError (`invalid`) for what it cannot say.
+ * @param thoughts null where the answer will not reason.
+ * @param hearsSystemLater what the system says within the conversation stays there, so that what came before it is still what a prompt cache
+ * and signed thoughts know; else it goes to `system`.
+ */
 export function anthropicMessages(
   request: ChatRequest,
   thoughts: ClaudeThoughts | null,
+  hearsSystemLater: boolean,
 ): { system: unknown[]; turns: Turn[] } {
   const system: unknown[] = [];
   const turns: Turn[] = [];
   const read = textReader();
+  let later: unknown[] = [];
+  // The service takes it between a user's turn and the assistant's, or last.
+  const sayLater = () => {
+    if (turns.at(-1)?.role === "user" && later.length > 0) turns.push({ role: "system", content: later });
+    else system.push(...later);
+    later = [];
+  };
   for (const [index, message] of distinctIds(request.messages).entries()) {
     if (message.role === "system" || message.role === "developer") {
+      const said = hearsSystemLater && turns.length > 0 ? later : system;
       for (const part of partsOf(message.content)) {
         if (part.type === "text" && !blank(part.text))
-          system.push({ type: "text", text: part.text, ...cached(cacheMark(part)) });
+          said.push({ type: "text", text: part.text, ...cached(cacheMark(part)) });
       }
-      markLast(system, message);
+      markLast(said, message);
       continue;
     }
     const role = message.role === "assistant" ? "assistant" : "user";
     const blocks = blocksOf(message, index, thoughts, read);
     markLast(blocks, message);
+    if (role === "assistant" && blocks.length > 0) sayLater();
     const last = turns.at(-1);
     if (last?.role === role) for (const block of blocks) last.content.push(block);
     else if (blocks.length > 0) turns.push({ role, content: blocks });
   }
+  sayLater();
   for (const turn of turns) if (turn.role === "user") turn.content = resultsFirst(turn.content);
   const last = turns.at(-1);
   if (last?.role === "assistant") endClean(last.content);

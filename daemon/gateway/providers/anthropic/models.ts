@@ -20,6 +20,8 @@ export interface ClaudeTraits {
   readonly forcesTools: boolean;
   /** Efforts beyond `high`. */
   readonly xhigh: boolean;
+  /** It hears the system within a conversation. */
+  readonly hearsSystemLater: boolean;
 }
 
 const current: ClaudeTraits = {
@@ -33,6 +35,7 @@ const current: ClaudeTraits = {
   continues: false,
   forcesTools: true,
   xhigh: true,
+  hearsSystemLater: false,
 };
 
 const early = { continues: true, sampling: "both", nativeSchema: false } as const;
@@ -40,12 +43,14 @@ const early = { continues: true, sampling: "both", nativeSchema: false } as cons
 const families: readonly (readonly [RegExp, Partial<ClaudeTraits>])[] = [
   [
     /((fable|mythos)-5-[1-9]|(sonnet|opus)-5-5)(?!\d)/,
-    { canStopThinking: false, thinksUnasked: true, bindsThinking: true, forcesTools: false },
+    { canStopThinking: false, thinksUnasked: true, bindsThinking: true, forcesTools: false, hearsSystemLater: true },
   ],
-  [/haiku-5-5(?!\d)/, { thinksUnasked: true, bindsThinking: true }],
-  [/(fable|mythos)-5/, { canStopThinking: false, thinksUnasked: true }],
-  [/(haiku|sonnet|opus)-5/, { thinksUnasked: true }],
-  [/opus-4-[78]/, {}],
+  [/haiku-5-5(?!\d)/, { thinksUnasked: true, bindsThinking: true, hearsSystemLater: true }],
+  [/(fable|mythos)-5/, { canStopThinking: false, thinksUnasked: true, hearsSystemLater: true }],
+  [/opus-5/, { thinksUnasked: true, hearsSystemLater: true }],
+  [/(haiku|sonnet)-5/, { thinksUnasked: true }],
+  [/opus-4-8/, { hearsSystemLater: true }],
+  [/opus-4-7/, {}],
   [/(sonnet-4-6|opus-4-6)/, { sampling: "either", xhigh: false }],
   [/(sonnet|haiku|opus)-4-5/, { continues: true, maxOutput: 64_000, thinking: "budget", sampling: "either" }],
   [/opus-4-1/, { continues: true, maxOutput: 32_000, thinking: "budget", sampling: "either" }],

@@ -43,7 +43,7 @@ export function anthropicRequest(given: ChatRequest, target: Target, thoughts: C
   const request = modern(given);
   const traits = claudeTraits(target.model);
   const thinks = claudeThinks(request.reasoning_effort, traits);
-  const { system, turns } = anthropicMessages(request, thinks ? thoughts : null);
+  const { system, turns } = anthropicMessages(request, thinks ? thoughts : null, traits.hearsSystemLater);
   if (turns.length === 0) turns.push({ role: "user", content: somePrompt(system) });
   const memberNames = new Map<string, ReadonlyMap<string, string>>();
   const { tools, toolChoice, loose, jsonTool, format, responseFormat } = toolsOf(request, traits, system, memberNames);

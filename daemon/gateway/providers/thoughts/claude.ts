@@ -86,7 +86,7 @@ export function woven<Block>(
 
 /** One turn of a conversation, as far as its thinking matters. */
 export interface TurnKind {
-  readonly role: "user" | "assistant";
+  readonly role: "user" | "assistant" | "system";
   /** For each block: thinking, a call, a call's result, or anything else. */
   readonly blocks: readonly ("thinking" | "call" | "result" | "other")[];
 }
