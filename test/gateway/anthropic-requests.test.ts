@@ -149,6 +149,7 @@ describe("anthropic", () => {
     for (const allowed of [
       { type: "function", function: { name: "c" } },
       { type: "function", name: "b" },
+      { type: "custom", custom: { name: "b" } },
     ]) {
       const choice = { type: "allowed_tools", allowed_tools: { mode: "auto", tools: [allowed] } };
       const { outcome } = await send("anthropic", { ...request, tool_choice: choice }, model);

@@ -88,8 +88,8 @@ function toolProblem(request: ChatRequest): RequestProblem | null {
     if (!request.tools?.length) {
       return { param: "tool_choice", detail: "'tool_choice' is only allowed when 'tools' are given." };
     }
-    const known = new Set(request.tools.map(nameOf));
-    const unknown = chosen(choice).find((tool) => !known.has(nameOf(tool)));
+    const { tools } = request;
+    const unknown = chosen(choice).find((one) => !tools.some((tool) => isSame(tool, one)));
     if (unknown) {
       const detail = `'tool_choice' names '${nameOf(unknown)}', which is not among 'tools'.`;
       return { param: "tool_choice", detail };
@@ -108,6 +108,11 @@ function toolProblem(request: ChatRequest): RequestProblem | null {
 function chosen(choice: ToolChoice): readonly object[] {
   if (typeof choice === "string") return [];
   return choice.type === "allowed_tools" ? choice.allowed_tools.tools : [choice];
+}
+
+// A custom tool is not the function of its name.
+function isSame(tool: object, choice: object): boolean {
+  return fields(tool)["type"] === fields(choice)["type"] && nameOf(tool) === nameOf(choice);
 }
 
 // Of a tool, or of what chooses one: `{"type": "function", "function": {"name"}}`.
