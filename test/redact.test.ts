@@ -65,7 +65,19 @@ test("words of a configuration that say how it authenticates or what its key is 
     credentials: { auth_type: "oauth2.0", api_key: "k-123456", pat: "p-123456", keys: ["x-123456"] },
     ...{ primary_key: "customer_id", author: "somebody", region: "eu-west" },
   };
-  expect(secretsIn(config).filter((_, at) => at % 2 === 0)).toEqual(["k-123456", "p-123456", "x-123456"]);
+  expect(secretsIn(config).filter((form) => form.endsWith("-123456"))).toEqual(["k-123456", "p-123456", "x-123456"]);
+});
+
+test("a secret of a configuration is hidden in base64, wherever it stands in what was encoded, and in hex of either case", () => {
+  const secret = "p-123456>?>?9f8a";
+  const secrets = secretsIn({ password: secret });
+  for (const user of ["", "a:", "ab:", "abc:"])
+    for (const encoding of ["base64", "base64url", "hex"] as const) {
+      const written = Buffer.from(`${user}${secret}~`).toString(encoding);
+      for (const form of [written, encodeURIComponent(written), written.replaceAll("/", "\\/")])
+        expect(redactText(`refused: Basic ${form}`, secrets)).toMatch(/^refused: Basic \w{0,8}\[redacted\]\S{0,8}$/);
+    }
+  expect(redactText(Buffer.from(secret).toString("hex").toUpperCase(), secrets)).toBe("[redacted]");
 });
 
 test("a line of many texts is searched for a secret without making its pattern for each", () => {

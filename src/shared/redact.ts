@@ -98,15 +98,31 @@ const SECRET = /secret|token|key|password|credential|auth(?!or)/i;
 /** Members that say how something is done, or what a record is told apart by, also where they lie among secrets. */
 const PLAIN = /(?:type|method|title|scopes?)$|^(?:primary|cursor|sort|order|partition|foreign)_?keys?$/i;
 
-/** A secret, and what it is in base64. */
-export function alsoInBase64(secret: string): string[] {
-  return [secret, Buffer.from(secret).toString("base64")];
+/** Bytes; what a shorter one is in base64 or hex is found in half of all words. */
+const SHORTEST_WITHIN = 4;
+
+/** The secret, and what is always the same of a text in base64 or hex that holds it: as the `Basic` credentials of a logged request do. */
+export function formsOf(secret: string): string[] {
+  const bytes = Buffer.from(secret.trim());
+  if (bytes.length < SHORTEST_WITHIN) return [secret];
+  const base64 = [0, 1, 2].map((before) => base64Within(bytes, before));
+  const hex = bytes.toString("hex");
+  const forms = base64.flatMap((form) => [form, form.replaceAll("+", "-").replaceAll("/", "_")]);
+  return [...new Set([secret, ...forms, hex, hex.toUpperCase()])];
 }
 
-/** The texts of a configuration that may be secrets, by their names, and what they are in base64. */
+/** Without the characters that belong in part to the `before` bytes before it, or to what may follow. */
+function base64Within(bytes: Buffer, before: number): string {
+  const text = Buffer.concat([Buffer.alloc(before), bytes])
+    .toString("base64")
+    .replace(/=+$/, "");
+  return text.slice(before === 0 ? 0 : before + 1, (before + bytes.length) % 3 === 0 ? undefined : -1);
+}
+
+/** The texts of a configuration that may be secrets, by their names, and what they are in base64 and hex. */
 export function secretsIn(value: unknown, path: readonly string[] = []): string[] {
   if (typeof value === "string")
-    return path.some((name) => SECRET.test(name)) && !PLAIN.test(path.at(-1) ?? "") ? alsoInBase64(value) : [];
+    return path.some((name) => SECRET.test(name)) && !PLAIN.test(path.at(-1) ?? "") ? formsOf(value) : [];
   if (typeof value !== "object" || value === null) return [];
   if (Array.isArray(value)) return value.flatMap((each) => secretsIn(each, path));
   return Object.entries(value).flatMap(([key, each]) => secretsIn(each, [...path, key]));

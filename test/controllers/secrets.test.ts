@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { formsOf, striker } from "#daemon/controllers/broker/redaction.ts";
+import { striker } from "#daemon/controllers/broker/redaction.ts";
+import { formsOf } from "#shared/redact.ts";
 import { openBench, settle } from "./harness.ts";
 
 const CANARY = "canary-7f3a9c-secret";

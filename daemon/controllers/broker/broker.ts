@@ -2,6 +2,7 @@
 import type { ControllerContract } from "#contract/controller.ts";
 import { MagicError } from "#contract/errors.ts";
 import { fields } from "#contract/json-object.ts";
+import { formsOf } from "#shared/redact.ts";
 import type { BrokerSession } from "../cell/streams.ts";
 import type { Caller, Ports } from "../ports.ts";
 import type { Databases } from "./db/databases.ts";
@@ -9,7 +10,7 @@ import { databaseOperations } from "./db/operations.ts";
 import { grantsOf } from "./grants.ts";
 import { httpFetch } from "./http/fetch.ts";
 import { chat } from "./llm.ts";
-import { formsOf, remember, striker } from "./redaction.ts";
+import { remember, striker } from "./redaction.ts";
 import type { Operation, Session, Usage } from "./session.ts";
 import { deleteKey, getKey, getSecret, invokeController, setKey, triggerSync } from "./state.ts";
 

@@ -8,23 +8,6 @@ const MAX_KEPT = 1_000;
 /** What a cell puts behind a text that it has cut off. */
 const CUT = "…";
 
-/** The secret, and what is always the same of a text in base64 or hex that holds it: as the `Basic` credentials of a logged request do. */
-export function formsOf(secret: string): string[] {
-  const bytes = Buffer.from(secret.trim());
-  if (bytes.length < SHORTEST) return [secret];
-  const base64 = [0, 1, 2].map((before) => base64Within(bytes, before));
-  const forms = base64.flatMap((form) => [form, form.replaceAll("+", "-").replaceAll("/", "_")]);
-  return [...new Set([secret, ...forms, bytes.toString("hex")])];
-}
-
-/** Without the characters that belong in part to the `before` bytes before it, or to what may follow. */
-function base64Within(bytes: Buffer, before: number): string {
-  const text = Buffer.concat([Buffer.alloc(before), bytes])
-    .toString("base64")
-    .replace(/=+$/, "");
-  return text.slice(before === 0 ? 0 : before + 1, (before + bytes.length) % 3 === 0 ? undefined : -1);
-}
-
 /** What strikes those out that are known now, and the beginning of one where a text was cut off. */
 export function striker(secrets: Iterable<string>): (text: string) => string {
   const known = [...secrets];

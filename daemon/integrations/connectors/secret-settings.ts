@@ -1,12 +1,12 @@
 // Which of a connector's settings are secret by its schema: marked so by `airbyte_secret`, or by JSON Schema's `writeOnly`.
 import { isObject, list } from "#contract/json-object.ts";
-import { alsoInBase64 } from "#shared/redact.ts";
+import { formsOf } from "#shared/redact.ts";
 
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** The texts of settings that the schema marks as secret, and what they are in base64. */
+/** The texts of settings that the schema marks as secret, and what they are in base64 and hex. */
 export function markedSecrets(settings: Readonly<Record<string, unknown>>, schema: Schema): string[] {
-  return secretsOf(settings, [schema]).flatMap(alsoInBase64);
+  return secretsOf(settings, [schema]).flatMap(formsOf);
 }
 
 function secretsOf(settings: Readonly<Record<string, unknown>>, schemas: readonly Schema[]): string[] {
