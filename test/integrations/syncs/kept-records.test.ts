@@ -26,15 +26,15 @@ test("a key that a file writes otherwise than its source is the same key", async
   const db = new DatabaseSync(from);
   db.exec(`CREATE TABLE t (
     instant "TEXT timestamp with time zone", moment "TEXT timestamp without time zone", raw BLOB, whole INT8,
-    amount "TEXT numeric(10,2)", float FLOAT8, js "TEXT jsonb", c INT8, v TEXT)`);
+    amount "TEXT numeric(10,2)", float FLOAT8, tiny FLOAT4, js "TEXT jsonb", c INT8, v TEXT)`);
   const put = (amount: string, c: number, v: string) =>
     db
       .prepare(
-        `INSERT INTO t VALUES ('2020-01-01 00:00:00.5+00', '2020-01-01 00:00:00', x'00ff', 7, ?, 1e20, '"x"', ?, ?)`,
+        `INSERT INTO t VALUES ('2020-01-01 00:00:00.5+00', '2020-01-01 00:00:00', x'00ff', 7, ?, 1e20, 1e-45, '"x"', ?, ?)`,
       )
       .run(amount, c, v);
   put("1.5", 1, "old");
-  const primary_key = ["instant", "moment", "raw", "whole", "amount", "float", "js"];
+  const primary_key = ["instant", "moment", "raw", "whole", "amount", "float", "tiny", "js"];
   for (const ending of ["csv", "jsonl", "parquet"]) {
     db.exec("DELETE FROM t WHERE c > 1");
     const to = join(folder, `keys.${ending}`);

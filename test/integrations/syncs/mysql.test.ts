@@ -288,6 +288,29 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     expect((await source.query("SELECT id FROM other.wide"))[0]).toEqual([{ id: "x" }]);
   });
 
+  test("a zero date as a key has not gone, nor has what a row refers to by one", async () => {
+    await source.query(
+      "SET sql_mode = ''; CREATE TABLE zero (day date PRIMARY KEY, v int); INSERT INTO zero VALUES ('0000-00-00', 1), ('2020-01-01', 2)",
+    );
+    await source.query("CREATE TABLE other.zero (day date PRIMARY KEY, v int)");
+    await source.query(
+      "CREATE TABLE other.zeros_child (id int, day date, FOREIGN KEY (day) REFERENCES other.zero (day) ON DELETE CASCADE)",
+    );
+    const ends = { from: my, object: "src.zero", to: other, table: "zero" };
+    const more = { mode: "incremental", cursor_field: "v" } as const;
+    for (const deletes of ["hard", "soft"] as const)
+      expect(await sync(ends, { ...more, deletes })).toMatchObject({ error: null, proof: { destination_count: 2 } });
+    await source.query("INSERT INTO other.zeros_child VALUES (1, '0000-00-00')");
+    expect((await sync(ends)).error).toBeNull();
+    expect((await source.query("SELECT id FROM other.zeros_child"))[0]).toEqual([{ id: 1 }]);
+    const file = { ...ends, to: join(temporaryFolder(), "zero.jsonl") };
+    await source.query("ALTER TABLE zero MODIFY day datetime(6)");
+    for (const v of [3, 4]) {
+      await source.query(`UPDATE zero SET v = ${v}`);
+      expect(await sync(file, more)).toMatchObject({ error: null, proof: { destination_count: 2 } });
+    }
+  });
+
   test("a key that comes again while deletions are followed is not tried alone", async () => {
     const folder = temporaryFolder();
     const from = join(folder, "again.csv");

@@ -195,6 +195,10 @@ function tlsOf(url: URL, host: string): { ssl?: SslOptions } {
 }
 
 export const ident = (name: string) => `\`${name.replaceAll("`", "``")}\``;
+
+/** True of a column that an outer join has not found; `IS NULL` takes the zero date of a NOT NULL column for a null. */
+export const isMissing = (column: string) => `${column} <=> NULL`;
+
 // The driver's own way escapes with backslashes, which mean nothing in our mode: a quote would end the literal.
 function filled(sql: string, values: readonly string[]): string {
   let at = 0;

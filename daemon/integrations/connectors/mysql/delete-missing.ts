@@ -2,7 +2,7 @@
 import { DELETED_AT } from "../../engine/destination.ts";
 import type { Value } from "../../engine/types.ts";
 import type { MysqlTable } from "./catalog.ts";
-import { ident } from "./connect.ts";
+import { ident, isMissing } from "./connect.ts";
 import { deleteUnasked, referringTo, settle } from "./referring.ts";
 import { type InsertTarget, insertRows } from "./write-rows.ts";
 
@@ -26,7 +26,7 @@ export async function deleteMissing(
   const into = { ...target, table: "_magic_keys", plan: { ...plan, columns }, left: [], marked: false };
   for await (const rows of keys) await insertRows(into, rows, (at) => at);
   const join = `${table} t LEFT JOIN _magic_keys k ON ${names.map((name) => `k.${name} = t.${name}`).join(" AND ")}`;
-  const gone = `k.${names[0]} IS NULL`;
+  const gone = isMissing(`k.${names[0]}`);
   const removal = `DELETE t FROM ${join} WHERE ${gone}`;
   let affected: number;
   if (plan.deletes === "soft")

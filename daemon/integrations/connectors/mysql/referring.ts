@@ -2,7 +2,7 @@
 // foreign keys say of deleted rows is meant for those alone that do not come back.
 import { MagicError } from "#contract/errors.ts";
 import type { MysqlTable } from "./catalog.ts";
-import { ident, type MysqlLink } from "./connect.ts";
+import { ident, isMissing, type MysqlLink } from "./connect.ts";
 
 export interface Referring {
   /** Quoted, as are the columns. */
@@ -64,7 +64,7 @@ export async function settle(link: MysqlLink, table: string, referring: readonly
   for (const { table: other, columns, rule } of referring) {
     const same = columns.map(({ own, referred }) => `p.${referred} = c.${own}`).join(" AND ");
     const join = `${other} c LEFT JOIN ${table} p ON ${same}`;
-    const left = [`p.${columns[0]?.referred} IS NULL`, ...columns.map(({ own }) => `c.${own} IS NOT NULL`)].join(
+    const left = [isMissing(`p.${columns[0]?.referred}`), ...columns.map(({ own }) => `c.${own} IS NOT NULL`)].join(
       " AND ",
     );
     // Most often nothing has: who may not write there need not.
