@@ -109,6 +109,8 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
     const sync = run && (await units.sync.get({ id: run.sync_id, environment: "live" }));
     if (run === null || sync === null) return undefined;
     const started_at = run.started_at ?? now();
+    // A run that goes on here took its time before, too.
+    const begun = clock.monotonic() - Math.max(0, clock.now() - Date.parse(started_at));
     if (!(await units.run.progress({ id: run.id, progress: { started_at, waiting_for: "its worker" } })))
       return undefined;
     if (attempt > MAX_ATTEMPTS) {
@@ -128,22 +130,23 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
     try {
       const ends = await openEnds(sync);
       if (ends === null) return undefined;
-      const follow = followProgress(run.id, clock.monotonic(), stopped, moves);
+      const follow = followProgress(run.id, begun, stopped, moves);
       const ending = AbortSignal.any([signal, stopped.signal]);
       const state = createKeptState(units.sync, sync, (work) => whileAway(work, run.id, ending));
       const outcome = await execution.run({ run, sync, state, ...ends }, follow, ending);
       // The daemon is stopping: the run goes on after its next start. Or it is another daemon's, which tells its end.
       if ((signal.aborted && outcome.status === "canceled") || state.overtaken()) return { runAgainAt: clock.now() };
       const { records_read, records_synced, records_rejected, bytes } = outcome;
-      const counts = { records_read, records_synced, records_rejected, bytes };
+      const throughput = rates(records_synced, bytes, clock.monotonic() - begun);
+      const counts = { records_read, records_synced, records_rejected, bytes, throughput };
       const finished = clock.now();
-      await whileAway(() => end(run.id, { ...outcome, counts }, started_at, finished), run.id, signal);
+      await whileAway(() => end(run.id, { ...outcome, counts }, finished), run.id, signal);
       // A test may take long: the run's place is free for the next one meanwhile.
       if (outcome.error?.code === "credentials_rejected") void doubtEnds(sync, signal);
     } catch (error) {
       if (signal.aborted) return { runAgainAt: clock.now() };
       if (isAway(error) && attempt < MAX_ATTEMPTS) throw error;
-      await end(run.id, failed(describe(error)), started_at);
+      await end(run.id, failed(describe(error)));
     } finally {
       clearInterval(still);
       underWay.delete(run.id);
@@ -193,7 +196,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       place = reached;
       if (clock.monotonic() < next) return;
       next = clock.monotonic() + PROGRESS_EVERY_MS;
-      const seconds = Math.max(0.001, (clock.monotonic() - begun) / 1000);
+      const lasted = clock.monotonic() - begun;
       units.run
         .progress({
           id,
@@ -202,8 +205,8 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
             records_synced: progress.records_written,
             records_rejected: progress.records_rejected,
             bytes: progress.bytes,
-            waiting_for: [progress.waiting_for, aheadOf(progress, seconds)].filter(Boolean).join("; "),
-            throughput: rates(progress.records_read, progress.bytes, seconds),
+            waiting_for: [progress.waiting_for, aheadOf(progress, lasted / 1000)].filter(Boolean).join("; "),
+            throughput: rates(progress.records_read, progress.bytes, lasted),
           },
         })
         .then((goes) => goes || stopped.abort())
@@ -211,14 +214,10 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
     };
   }
 
-  async function end(id: string, outcome: RunEnd, started_at?: string, finished = clock.now()): Promise<void> {
-    const seconds = Math.max(0.001, (finished - Date.parse(started_at ?? rfc3339(finished))) / 1000);
+  async function end(id: string, outcome: RunEnd, finished = clock.now()): Promise<void> {
     const result: Partial<RunBody> = {
       finished_at: rfc3339(finished),
-      ...(outcome.counts && {
-        ...outcome.counts,
-        throughput: rates(outcome.counts.records_synced, outcome.counts.bytes, seconds),
-      }),
+      ...outcome.counts,
       errors: outcome.error === null ? [] : [told(outcome.error)],
       warnings: outcome.warnings.map(told),
       proof: outcome.proof,
@@ -237,7 +236,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
 
 interface RunEnd {
   readonly status: "completed" | "failed" | "canceled";
-  readonly counts?: Pick<RunBody, "records_read" | "records_synced" | "records_rejected" | "bytes">;
+  readonly counts?: Pick<RunBody, "records_read" | "records_synced" | "records_rejected" | "bytes" | "throughput">;
   readonly error: RunProblem | null;
   readonly warnings: readonly RunProblem[];
   readonly rejects: SyncOutcome["rejects"];
@@ -262,6 +261,7 @@ function describe(error: unknown): RunProblem {
   return { code: "internal", message: error instanceof Error ? error.message : String(error) };
 }
 
-function rates(records: number, bytes: number, seconds: number): RunBody["throughput"] {
+function rates(records: number, bytes: number, ms: number): RunBody["throughput"] {
+  const seconds = Math.max(1, ms) / 1000;
   return { records_per_s: Math.round(records / seconds), bytes_per_s: Math.round(bytes / seconds) };
 }

@@ -10,14 +10,16 @@ import { systemClock } from "#shared/clock.ts";
 /**
  * Live runs over a state that is away when it is first asked that (absent: never); answers how to do a run's job, and how it ended.
  * `fault`: the code of its failure; `records`: read by then, told every six seconds; `places`: kept on the way, of which another process
- * overtakes the second.
+ * overtakes the second. `jumps`: by how much (ms) the clock is set on while it works for two seconds.
  */
 function overState(
   away?: "connection.get" | "run.end" | "sync.keepState",
   fault?: string,
   records: readonly number[] = [],
   places: readonly unknown[] = [],
+  jumps?: number,
 ) {
+  const clock = { ms: Date.parse("2026-11-23T10:00:00Z"), lasted: 5000 };
   const ended: unknown[] = [];
   const asked: unknown[] = [];
   let faults = 1;
@@ -58,6 +60,8 @@ function overState(
     jobs: { define: (name: string, { handle }: { handle: never }) => void handlers.set(name, handle) } as never,
     execution: {
       async run({ state }: RunTask, onProgress: (progress: object) => void) {
+        clock.ms += 2000 + (jumps ?? 0);
+        clock.lasted += 2000;
         for (const place of places) await state.save(place).catch(() => {});
         for (const records_read of records) {
           onProgress({ records_read, bytes: 0, waiting_for: "rows" });
@@ -69,7 +73,7 @@ function overState(
     secrets: { open: (connection: unknown) => connection } as never,
     fresh: async (connection) => connection,
     doubt: () => new Promise(() => {}),
-    clock: systemClock,
+    clock: jumps === undefined ? systemClock : { now: () => clock.ms, monotonic: () => clock.lasted },
     logger: silentLogger,
     onEvents: () => undefined,
   } satisfies LiveRunsOptions);
@@ -87,6 +91,12 @@ test("a run that has moved its records is completed, though the state is away wh
   // It ended when it ended, however long nobody could be told.
   expect(asked).toEqual([ended[0], ended[0]]);
   expect(ended).toMatchObject([{ status: "completed", result: { records_synced: 7 } }]);
+});
+
+test.each([86_400_000, -3_600_000])("a clock that is set by %i ms makes a run neither slow nor fast", async (jumps) => {
+  const { job, ended } = overState(undefined, undefined, [], [], jumps);
+  await job(1);
+  expect(ended).toMatchObject([{ result: { throughput: { records_per_s: 4, bytes_per_s: 35 } } }]);
 });
 
 test("how far a run has come is kept again where the state was away", async () => {
