@@ -99,6 +99,12 @@ test("what nests by the thousand ends no webhook listen", async () => {
   await listening.ended;
 });
 
+test("webhook listen refuses a secret that nothing can be signed with", async () => {
+  for (const secret of ["", "whsec_", "@secret.txt"])
+    await expect(run(listenTo as CommandModule<never>, { options: { secret } }).ended) //
+      .rejects.toMatchObject({ code: "usage", extra: { next: expect.stringContaining("webhook roll") } });
+});
+
 test("an id that would climb to another path is asked for nowhere", async () => {
   for (const id of ["", ".."])
     await expect(run(getCommand("key") as CommandModule<never>, { url: "http://127.0.0.1:9", args: [id] }).ended) //

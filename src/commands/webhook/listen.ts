@@ -25,7 +25,7 @@ export default defineCommand<{ port?: string; events?: string; secret?: string }
       .option("--secret <whsec_...>", "of a webhook that exists: none is made"),
   async run(context) {
     const { options, output, signal } = context;
-    let secret = options.secret;
+    let secret = secretOf(options.secret);
     const server = createServer(async (request, response) => {
       const body = await collect(request, MAX_BODY).then(String, () => undefined);
       const problem =
@@ -63,6 +63,14 @@ export default defineCommand<{ port?: string; events?: string; secret?: string }
     return exitCodes.interrupted;
   },
 });
+
+// With a variable that is not set, or a slip, every event would be told to be forged.
+function secretOf(text: string | undefined): string | undefined {
+  if (text === undefined || /^(?:whsec_)?[A-Za-z0-9+/]+={0,2}$/.test(text)) return text;
+  throw new MagicError("usage", "--secret takes what signs: base64, with whsec_ before it or without.", {
+    extra: { next: "`magic webhook create` and `magic webhook roll` show it, once." },
+  });
+}
 
 async function subscribe(client: ApiClient, url: string, events: string[]): Promise<Webhook & { secret: string }> {
   try {
