@@ -140,6 +140,21 @@ describe.skipIf(postgresMissing())("values", () => {
     );
     const all = await sync({ from: three, object: "three", to: beside, table: "t" });
     expect(all).toMatchObject({ error: null, records_synced: 3, records_rejected: 0 });
+    triggered.exec("CREATE TRIGGER o BEFORE INSERT ON t WHEN new.id = 2 BEGIN SELECT raise(IGNORE); END");
+    for (const more of [{}, { mode: "incremental", cursor_field: "u", primary_key: ["id"] } as const])
+      expect(await sync({ from: three, object: "three", to: beside, table: "t" }, more)).toMatchObject({
+        error: null,
+        records_synced: 2,
+        rejects: [{ reason: expect.stringContaining("a trigger of its own") }],
+      });
+    triggered.exec("CREATE TABLE kept (id INT, u INT); CREATE VIEW shown AS SELECT * FROM kept");
+    triggered.exec(
+      "CREATE TRIGGER v INSTEAD OF INSERT ON shown BEGIN INSERT INTO kept VALUES (new.id, new.u); END; CREATE TRIGGER d INSTEAD OF DELETE ON shown BEGIN DELETE FROM kept; END",
+    );
+    expect(await sync({ from: three, object: "three", to: beside, table: "shown" })).toMatchObject({
+      error: null,
+      records_synced: 3,
+    });
     triggered.close();
     const lite = join(folder, "undone.sqlite");
     const db = new DatabaseSync(lite);

@@ -13,6 +13,9 @@ export type RowWriter = (row: Row) => "written" | "doubled";
 // In the run's transaction, over a key that the table itself does not keep unique: without it every row would be looked for in all.
 const KEY_INDEX = "_magic_key";
 
+const LEFT_OUT =
+  "the table left it out: by a trigger of its own, or because its collation takes the key for another row's";
+
 export function rowWriter(db: DatabaseSync, table: string, plan: WritePlan, described: SqliteTable | null): RowWriter {
   const names = plan.columns.map(({ name }) => name);
   const key = plan.primaryKey;
@@ -62,13 +65,19 @@ export function rowWriter(db: DatabaseSync, table: string, plan: WritePlan, desc
   const alias = rowidAlias(described);
   const rowid = alias === null ? -1 : names.indexOf(alias);
 
+  // What a view's triggers do is counted nowhere.
+  const counts = !isView(db, table);
+  const write = (statement: StatementSync, values: readonly Stored[]): void => {
+    if (statement.run(...values).changes === 0n && counts) throw new RangeError(LEFT_OUT);
+  };
+
   // Without a unique index: several rows of one key become one.
   const put = (values: readonly Stored[]): void => {
     const ofRow = keys.map((at) => values[at] ?? null);
     const there = found?.all(...ofRow).length ?? 0;
-    if (there === 0) insert.run(...values);
-    else if (there === 1) update?.run(...others.map((at) => values[at] ?? null), ...ofRow);
-    else replace(values);
+    if (there === 0) write(insert, values);
+    else if (there > 1) replace(values);
+    else if (update) write(update, [...others.map((at) => values[at] ?? null), ...ofRow]);
   };
 
   // A new row that is refused leaves the old one.
@@ -76,7 +85,7 @@ export function rowWriter(db: DatabaseSync, table: string, plan: WritePlan, desc
     db.exec("SAVEPOINT magic_row");
     try {
       const gone = remove?.run(...keys.map((at) => values[at] ?? null)).changes ?? 0n;
-      insert.run(...values);
+      write(insert, values);
       return Number(gone);
     } catch (error) {
       db.exec("ROLLBACK TO magic_row");
@@ -95,12 +104,12 @@ export function rowWriter(db: DatabaseSync, table: string, plan: WritePlan, desc
     if (upsert) {
       const doubled = living?.get(...keys.map((at) => values[at] ?? null)) !== undefined;
       if (found) put(values);
-      else if (insert.run(...values).changes === 0n && changes)
-        throw new RangeError("another row's key is the same to the table's collation");
+      else if (changes) write(insert, values);
+      else insert.run(...values);
       return doubled ? "doubled" : "written";
     }
     try {
-      insert.run(...values);
+      write(insert, values);
       return "written";
     } catch (error) {
       if (!remove || !isRowError(error)) throw error;
@@ -132,6 +141,11 @@ function rowidAlias(table: SqliteTable | null): string | null {
 }
 
 const unquoted = (table: string) => table.slice(1, -1).replaceAll('""', '"');
+
+function isView(db: DatabaseSync, table: string): boolean {
+  const views = db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'view' AND name = ? COLLATE NOCASE");
+  return views.get(unquoted(table)) !== undefined;
+}
 
 function hasConflictClause(db: DatabaseSync, table: string): boolean {
   const made = db
