@@ -201,6 +201,15 @@ const streams: Record<string, [chunks: object[], said: object]> = {
     ],
     { calls: [["c1", "f", '{"a":1}']], finish: "tool_calls" },
   ],
+  "a tool call without a type": [
+    [
+      piece({ role: "assistant", content: null }),
+      piece({ tool_calls: [{ index: 0, id: "c1", function: { name: "f", arguments: "{" } }] }),
+      piece({ tool_calls: [{ index: 0, function: { arguments: "}" } }] }),
+      { ...piece({}, { finish_reason: "tool_calls" }), usage },
+    ],
+    { calls: [["c1", "f", "{}"]], finish: "tool_calls" },
+  ],
   "tool calls without a place": [
     [
       piece({
@@ -389,10 +398,13 @@ test.each(Object.entries(streams))("streamed: %s", async (_name, [chunks, expect
       for (const call of (delta["tool_calls"] ?? []) as {
         index: number;
         id?: string;
+        type?: string;
         function: { name?: string; arguments?: string };
       }[]) {
         if (call.id) said.ids++;
         expect(call.index).toBeLessThanOrEqual(said.calls.length);
+        // It falls over a call without a type, too.
+        if (!said.calls[call.index]) expect(call.type).toBe("function");
         said.calls[call.index] ??= [call.id ?? "", call.function.name ?? "", ""];
         const known = said.calls[call.index] as string[];
         known[2] += call.function.arguments ?? "";

@@ -39,7 +39,7 @@ export function noCalls(): Calls {
 }
 
 /**
- * Takes note of what a sound delta says; false where a call begins without its id or its name, where two are given one place, as Gemini's
+ * Takes note of what a sound delta says; false where a call begins without its id, its type or its name, where two are given one place, as Gemini's
  * imitation of OpenAI does, or a place is left out, as imitations do that count the text before the calls: OpenAI's own client falls over the hole.
  */
 export function soundPlaces(delta: Fields, calls: Calls): boolean {
@@ -49,7 +49,8 @@ export function soundPlaces(delta: Fields, calls: Calls): boolean {
     const known = calls.begun.get(index);
     if (known) {
       if (known.at !== index || calls.nameless.has(known) || (id !== "" && id !== known.id)) return false;
-    } else if (index === calls.told && id !== "" && nameIn(piece) !== "") tell(begin(calls, index, id), calls);
+    } else if (index === calls.told && id !== "" && piece["type"] && nameIn(piece) !== "")
+      tell(begin(calls, index, id), calls);
     else return false;
   }
   return true;
