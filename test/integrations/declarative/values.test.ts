@@ -225,6 +225,18 @@ test("only lists are expanded", async () => {
 const now = Date.parse("2026-03-31T12:00:00Z");
 const jinja = createInterpolator(() => now);
 
+test("now_utc() is another moment each time, within one millisecond too: keys are made of it", () => {
+  const template = "{% for _ in range(2) %}{{ now_utc() }} {% endfor %}";
+  let at = now;
+  const clock = createInterpolator(() => at);
+  const told = `${clock.render(template, {})}${clock.render(template, {})}`;
+  expect(told).toBe(
+    [":00", ...[1, 2, 3].map((us) => `:00.00000${us}`)].map((end) => `2026-03-31 12:00${end}+00:00 `).join(""),
+  );
+  at++;
+  expect(clock.render("{{ now_utc() }}", {})).toBe("2026-03-31 12:00:00.001000+00:00");
+});
+
 test.each([
   ["{{ 7 | string }}", "7"],
   ["{{ {'a': true} | string }}", '{"a": true}'],
@@ -238,7 +250,7 @@ test.each([
   ["{{ format_datetime('2026-01-02T03:04:05+02:00', '%Y-%m-%dT%H:%M:%SZ') }}", "2026-01-02T01:04:05Z"],
   ["{{ str_to_datetime('2026-01-02T03:04:05-05:30') }}", "2026-01-02 08:34:05+00:00"],
 ])("%s is what the reference makes of it", (template, expected) => {
-  expect(jinja.evaluate(template, {}, "")).toBe(expected);
+  expect(createInterpolator(() => now).evaluate(template, {}, "")).toBe(expected);
 });
 
 test("a zone's name is an offset where it means one, and no date where it does not", () => {

@@ -19,7 +19,8 @@ const DEFAULT_FORMAT = "%Y-%m-%dT%H:%M:%S.%f%z";
 
 /** Every global function, on the given clock (milliseconds since the epoch). */
 export function globals(now: () => number): ReadonlyMap<string, Callable> {
-  const nowUtc = (): DateTime => new DateTime(BigInt(Math.round(now() * 1000)), 0);
+  const moment = moments(now);
+  const nowUtc = (): DateTime => new DateTime(moment(), 0);
   const macros: Readonly<Record<string, Macro>> = {
     now_utc: () => nowUtc(),
     now_local: () => new DateTime(nowUtc().us, null),
@@ -61,6 +62,19 @@ export function globals(now: () => number): ReadonlyMap<string, Callable> {
       new Callable(name, (positional, named) => macro(new Arguments(name, positional, named))),
     ]),
   );
+}
+
+// Microseconds since the epoch. Python's clock tells hardly any of them twice, and manifests make keys of them: of one millisecond each asks
+// for another one.
+function moments(now: () => number): () => bigint {
+  let last = Number.NaN;
+  let more = 0n;
+  return () => {
+    const ms = now();
+    more = ms === last ? more + 1n : 0n;
+    last = ms;
+    return BigInt(Math.round(ms * 1000)) + more;
+  };
 }
 
 function todayIn(now: number, zone: string): PyDate {
