@@ -191,7 +191,8 @@ function fromGroups(groups: Record<string, string | undefined>): DateTime | unde
       : Number(groups["ms"].padEnd(3, "0")) * 1000;
   const zone = groups["z"] === undefined ? zoneNamed(groups["Z"]) : parseOffset(groups["z"]);
   try {
-    const start = fromFields(year, month, number("d", 1), hour, number("M", 0), number("S", 0), micro, zone);
+    const [day, minute, second] = [number("d", 1), number("M", 0), number("S", 0)];
+    const start = fromFields({ year, month, day, hour, minute, second, micro }, zone);
     return groups["j"] === undefined
       ? start
       : new DateTime(start.us + BigInt(Number(groups["j"]) - 1) * DAY_US, start.offset);
@@ -250,13 +251,15 @@ export function parseIso(text: string): DateTime {
   const micro = fraction ? Number(fraction.slice(0, 6).padEnd(6, "0")) : 0;
   const offset = !zone || /^[zA-Z]+$/.test(zone) ? 0 : parseOffset(zone);
   return fromFields(
-    Number(year),
-    Number(month ?? 1),
-    Number(day ?? 1),
-    Number(hour ?? 0),
-    Number(minute ?? 0),
-    Number(second ?? 0),
-    micro,
+    {
+      year: Number(year),
+      month: Number(month ?? 1),
+      day: Number(day ?? 1),
+      hour: Number(hour ?? 0),
+      minute: Number(minute ?? 0),
+      second: Number(second ?? 0),
+      micro,
+    },
     offset,
   );
 }

@@ -148,15 +148,12 @@ function utc(year: number, month: number, day: number, hour = 0, minute = 0, sec
   return date.getTime();
 }
 
+/** A day, and the time in it: midnight where it is not said. */
+type WallClock = Pick<Fields, "year" | "month" | "day"> & Partial<Pick<Fields, "hour" | "minute" | "second" | "micro">>;
+
 /** An instant from wall-clock fields in an offset (minutes; null is naive, counted as UTC). */
 export function fromFields(
-  year: number,
-  month: number,
-  day: number,
-  hour = 0,
-  minute = 0,
-  second = 0,
-  micro = 0,
+  { year, month, day, hour = 0, minute = 0, second = 0, micro = 0 }: WallClock,
   offset: number | null = 0,
 ): DateTime {
   if (

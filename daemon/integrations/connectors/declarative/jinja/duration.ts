@@ -23,12 +23,9 @@ export function parseDuration(text: string): Duration {
 /** Adds calendar months (clipping the day as isodate does) and then the rest. */
 export function addDuration(value: DateTime, duration: Duration): DateTime {
   if (!duration.months) return new DateTime(value.us + duration.us, value.offset);
-  const f = fields(value);
-  const index = f.year * 12 + f.month - 1 + duration.months;
+  const from = fields(value);
+  const index = from.year * 12 + from.month - 1 + duration.months;
   const [year, month] = [Math.floor(index / 12), (index % 12) + 1];
-  const day = Math.min(f.day, new Date(Date.UTC(year, month, 0)).getUTCDate());
-  return new DateTime(
-    fromFields(year, month, day, f.hour, f.minute, f.second, f.micro, value.offset).us + duration.us,
-    value.offset,
-  );
+  const day = Math.min(from.day, new Date(Date.UTC(year, month, 0)).getUTCDate());
+  return new DateTime(fromFields({ ...from, year, month, day }, value.offset).us + duration.us, value.offset);
 }

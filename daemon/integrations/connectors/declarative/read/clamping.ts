@@ -11,15 +11,20 @@ const WEEKDAYS = ["MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATUR
 /** A manifest must not make more requests than this out of one date range. */
 export const MAX_INTERVALS = 100_000;
 
+interface Steps {
+  /** Undefined: one step for all. */
+  readonly step: Duration | undefined;
+  readonly granularity: Duration | undefined;
+  /** `is_compare_strictly`: an end that is the start is no interval. */
+  readonly strict: boolean;
+}
+
 /** The whole periods between start and end, in steps; none where not one is over. */
 export function clamped(
   target: string,
   clamping: Component,
-  start: DateTime,
-  end: DateTime,
-  step: Duration | undefined,
-  granularity: Duration | undefined,
-  strict: boolean,
+  [start, end]: readonly [DateTime, DateTime],
+  { step, granularity, strict }: Steps,
 ): [DateTime, DateTime][] {
   const { floor, unit, asStart } = periods(target, clamping);
   const ceil = (value: DateTime): DateTime => {
@@ -54,12 +59,15 @@ interface Periods {
 function periods(target: string, clamping: Component): Periods {
   const day = (value: DateTime): DateTime => {
     const { year, month, day: date } = fields(value);
-    return fromFields(year, month, date);
+    return fromFields({ year, month, day: date });
   };
   switch (target.toUpperCase()) {
     case "MONTH":
       return {
-        floor: (value) => fromFields(fields(value).year, fields(value).month, 1),
+        floor: (value) => {
+          const { year, month } = fields(value);
+          return fromFields({ year, month, day: 1 });
+        },
         unit: { months: 1, us: 0n },
         asStart: day,
       };

@@ -46,9 +46,9 @@ export function datetimeRange(context: Context, component: Component, format: st
       const clamping = optionalChild(component, "clamping");
       if (clamping) {
         // A vendor's cursor may have an offset: its days are not those that were read until now.
-        const [from, to] = [start, end].map(({ us }) => new DateTime(us, 0)) as [DateTime, DateTime];
+        const range = [new DateTime(start.us, 0), new DateTime(end.us, 0)] as const;
         const target = text(context, clamping, clamping["target"]);
-        return clamped(target, clamping, from, to, step, granularity(), strict);
+        return clamped(target, clamping, range, { step, granularity: granularity(), strict });
       }
       return step ? stepped(start, end, step, granularity(), endTold) : [[start, end]];
     },
