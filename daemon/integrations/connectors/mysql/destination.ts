@@ -12,22 +12,20 @@ import {
   type WritePlan,
   type WriteSession,
 } from "../../engine/destination.ts";
-import { leftNull, widened } from "../../engine/evolution.ts";
+import { widened } from "../../engine/evolution.ts";
 import { formatObjectName } from "../../engine/name.ts";
-import type { Column, Row } from "../../engine/types.ts";
+import type { Column } from "../../engine/types.ts";
 import { killedBy } from "../killed-by.ts";
 import { type Translating, translating } from "../translating.ts";
 import { describeTable, type MysqlTable } from "./catalog.ts";
 import { connectMysql, ident, type MysqlLink } from "./connect.ts";
 import { deleteMissing } from "./delete-missing.ts";
 import { mysqlError } from "./errors.ts";
-import { checkKeys, hasUniqueKey } from "./keys.ts";
-import { hasOwnColumns, makeStage, type Stage, upsertStaged } from "./merge-stage.ts";
-import { createOrphans, type Orphans, type PlacedRow } from "./orphans.ts";
+import { checkKeys } from "./keys.ts";
+import { planWriting, type Writing } from "./plan-writing.ts";
 import { prepareTable } from "./prepare.ts";
-import { deleteUnasked, type Referring, referringTo, referringToItself, settle } from "./referring.ts";
+import { deleteUnasked, type Referring, referringTo, settle } from "./referring.ts";
 import { lock, readState, writeState } from "./state-table.ts";
-import { type Form, formOf, type InsertTarget, insertRows } from "./write-rows.ts";
 
 export function mysqlDestination(options: { url: string; address?: string }): Destination {
   const links: MysqlLink[] = [];
@@ -116,70 +114,23 @@ interface Parts {
   close(): Promise<void>;
 }
 
-// Without an index each merge reads the whole table: rows wait until they are many.
-const HELD_ROWS = 20_000;
-const HELD_SIZE = 8 << 20;
-
 function sessionOf(parts: Parts): WriteSession {
   const { link, request, database, existing, guard } = parts;
   const table = `${ident(database)}.${ident(request.table.name)}`;
-  let plan: WritePlan | undefined;
-  let upsert: InsertTarget["upsert"] = null;
-  let stage: Stage | null = null;
-  let held: { rows: Row[]; places: number[]; size: number } = { rows: [], places: [], size: 0 };
-  // A full refresh by a key that neither the source nor the table vouches for.
-  let unsure = false;
-  let nullableKey = false;
+  const shown = formatObjectName(request.table);
+  let writing: Writing | undefined;
   let wider: readonly Column[] = [];
   let referring: readonly Referring[] = [];
-  let orphans: Orphans | null = null;
-  // Of the rows that have waited for others, when it was looked whether all could be committed.
-  const refused: Reject[] = [];
-  const forms = new Map<string, Form>();
-  for (const { name, declared, form = formOf(declared) } of existing?.columns ?? []) if (form) forms.set(name, form);
-  const hasMark = existing?.columns.some(({ name }) => name === DELETED_AT) === true;
   let place = 0;
   let made = false;
   let moved = 0;
-  const living = () => (mayBeMarked(plan, existing) ? ` WHERE ${ident(DELETED_AT)} IS NULL` : "");
+  const living = () => (mayBeMarked(writing?.plan, existing) ? ` WHERE ${ident(DELETED_AT)} IS NULL` : "");
   const begun = () => {
-    if (!plan) throw new Error("the session has not begun");
-    return plan;
+    if (!writing) throw new Error("the session has not begun");
+    return writing;
   };
-  const insertTarget = (): InsertTarget => {
-    const plan = begun();
-    const left = leftNull(plan, existing?.columns);
-    return { link, table, plan, upsert, nullableKey, forms, left, marked: hasMark || plan.deletes === "soft" };
-  };
-  const putRows = async (rows: readonly Row[], placeOf: (at: number) => number) => {
-    const result = await insertRows(insertTarget(), rows, placeOf);
-    moved += result.bytes;
-    return result;
-  };
-  const putPlaced = (placed: readonly PlacedRow[]) =>
-    putRows(
-      placed.map(({ row }) => row),
-      (at) => placed[at]?.place as number,
-    );
-  const putReleased = async (waiting: Orphans) => {
-    const { rejects } = await putPlaced(await waiting.release());
-    return [...refused.splice(0), ...rejects, ...waiting.doubled()];
-  };
-  const putAdmitted = async (waiting: Orphans, rows: readonly Row[], placeOf: (at: number) => number) => {
-    const admitted = await waiting.admit(rows.map((row, at) => ({ row, place: placeOf(at) })));
-    const { rejects } = await putPlaced(admitted);
-    return waiting.full ? [...rejects, ...(await putReleased(waiting))] : rejects;
-  };
-  // Everything that waits for others.
-  const putHeld = async (): Promise<readonly Reject[]> => {
-    const { rows, places } = held;
-    if (stage === null) return orphans ? putReleased(orphans) : [];
-    if (rows.length === 0) return [];
-    held = { rows: [], places: [], size: 0 };
-    request.waiting(`the merge into ${formatObjectName(request.table)}`);
-    const result = await upsertStaged(insertTarget(), stage, rows, (at) => places[at] as number);
-    moved += result.bytes;
-    return result.rejects;
+  const count = (bytes: number) => {
+    moved += bytes;
   };
   return {
     committed: parts.committed,
@@ -192,81 +143,48 @@ function sessionOf(parts: Parts): WriteSession {
     rawTypes: [],
     hasRows: () =>
       guard(async () => {
-        request.waiting(`the lock of ${formatObjectName(request.table)}`);
+        request.waiting(`the lock of ${shown}`);
         return (await link.rows(`SELECT 1 AS there FROM ${table}${living()} LIMIT 1`)).length > 0;
       }),
-    begin: (wanted) =>
+    begin: (plan) =>
       guard(async () => {
-        plan = wanted;
         // Two that replace one table would each count the other's rows.
-        request.waiting(`another full refresh of ${formatObjectName(request.table)} to end`);
-        if (wanted.kind === "replace") await lock(link, createHash("sha256").update(table).digest("hex").slice(0, 32));
-        request.waiting(`the lock of ${formatObjectName(request.table)}`);
-        wider = await prepareTable(link, database, table, wanted, existing);
-        for (const { name } of wider) forms.delete(name);
+        request.waiting(`another full refresh of ${shown} to end`);
+        if (plan.kind === "replace") await lock(link, createHash("sha256").update(table).digest("hex").slice(0, 32));
+        request.waiting(`the lock of ${shown}`);
+        wider = await prepareTable(link, database, table, plan, existing);
         made = existing === null;
-        const soft = wanted.deletes === "soft";
-        const keyed = wanted.primaryKey.length > 0 && (wanted.kind === "upsert" || soft);
-        const asked = wanted.primaryKey.length > 0 && wanted.kind === "replace" && !wanted.keyCertain;
-        const unique = (keyed || asked) && (await hasUniqueKey(link, database, request.table.name, wanted.primaryKey));
-        upsert = keyed ? (unique ? "keys" : "delete") : null;
-        if (upsert === "delete" && wanted.kind === "upsert" && existing && hasOwnColumns(existing, wanted))
-          stage = await makeStage(link, existing, table, wanted);
-        unsure = asked && !unique;
-        nullableKey = existing?.columns.find(({ name }) => name === wanted.primaryKey[0])?.nullable === true;
-        const inward = existing ? await referringToItself(link, existing) : [];
-        if (inward.length > 0) orphans = createOrphans(insertTarget(), inward);
+        writing = await planWriting({ ...parts, table, plan, wider, count });
         await link.run("START TRANSACTION");
-        if (wanted.kind !== "replace" || !existing) return;
-        if (soft)
-          await link.run(`UPDATE ${table} SET ${ident(DELETED_AT)} = COALESCE(${ident(DELETED_AT)}, UTC_TIMESTAMP(6))`);
-        else {
-          referring = await referringTo(link, existing);
-          const removal = `DELETE FROM ${table}`;
-          await (referring.length > 0 ? deleteUnasked(link, removal) : link.run(removal));
-        }
+        if (plan.kind === "replace" && existing) referring = await clear(link, table, plan, existing);
       }),
     write: (rows, places) =>
       guard(async () => {
-        request.waiting(`rows of ${request.stream} on their way into ${formatObjectName(request.table)}`);
+        request.waiting(`rows of ${request.stream} on their way into ${shown}`);
         const first = place;
         place += rows.length;
-        const placeOf = (at: number) => places?.[at] ?? first + at;
-        if (stage === null && orphans) {
-          const rejects = await putAdmitted(orphans, rows, placeOf);
-          return { written: rows.length - rejects.length, rejects };
-        }
-        if (stage === null) return putRows(rows, placeOf);
-        for (const [at, row] of rows.entries()) {
-          held.rows.push(row);
-          held.places.push(placeOf(at));
-          for (const value of row) held.size += value?.length ?? 0;
-        }
-        const full = held.rows.length >= HELD_ROWS || held.size >= HELD_SIZE;
-        const rejects = full ? await putHeld() : [];
+        const rejects = await begun().intake.take(rows, (at) => places?.[at] ?? first + at);
         return { written: rows.length - rejects.length, rejects };
       }),
-    mayCheckpoint: () =>
-      guard(async () => {
-        if (!orphans) return true;
-        refused.push(...(await putPlaced(await orphans.settled())).rejects);
-        return !orphans.waiting;
-      }),
+    mayCheckpoint: () => guard(() => begun().intake.mayCommit()),
     checkpoint: (stateAfter) =>
       guard(async () => {
-        await writeState(link, database, request, stateAfter(await putHeld()), begun().sourceSchema);
+        const { intake, plan } = begun();
+        await writeState(link, database, request, stateAfter(await intake.finish()), plan.sourceSchema);
         await link.run("COMMIT");
         made = false;
         await link.run("START TRANSACTION");
       }),
     deleteMissing: (keys) =>
-      guard(() =>
-        deleteMissing({ ...insertTarget(), upsert: "keys", nullableKey: false }, keys, orphans ? existing : null),
-      ),
+      guard(() => {
+        const { target, inward } = begun();
+        return deleteMissing({ ...target, upsert: "keys", nullableKey: false }, keys, inward);
+      }),
     merge: () =>
       guard(async (): Promise<readonly Reject[]> => {
-        const rejects = await putHeld();
-        if (unsure) await checkKeys(link, table, formatObjectName(request.table), begun());
+        const { intake, unsure, plan } = begun();
+        const rejects = await intake.finish();
+        if (unsure) await checkKeys(link, table, shown, plan);
         await settle(link, table, referring);
         return rejects;
       }),
@@ -278,7 +196,7 @@ function sessionOf(parts: Parts): WriteSession {
     commit: (state) =>
       guard(async () => {
         request.waiting("the destination's commit");
-        await writeState(link, database, request, state, begun().sourceSchema);
+        await writeState(link, database, request, state, begun().plan.sourceSchema);
         await link.run("COMMIT");
         await parts.close();
       }),
@@ -289,6 +207,23 @@ function sessionOf(parts: Parts): WriteSession {
       await parts.close();
     },
   };
+}
+
+/** Takes out, or marks, the rows of a full refresh's table. Answers whose rows refer to those that are out. */
+async function clear(
+  link: MysqlLink,
+  table: string,
+  plan: WritePlan,
+  existing: MysqlTable,
+): Promise<readonly Referring[]> {
+  if (plan.deletes === "soft") {
+    await link.run(`UPDATE ${table} SET ${ident(DELETED_AT)} = COALESCE(${ident(DELETED_AT)}, UTC_TIMESTAMP(6))`);
+    return [];
+  }
+  const referring = await referringTo(link, existing);
+  const removal = `DELETE FROM ${table}`;
+  await (referring.length > 0 ? deleteUnasked(link, removal) : link.run(removal));
+  return referring;
 }
 
 async function dropEmpty(link: MysqlLink, table: string): Promise<void> {

@@ -1,0 +1,76 @@
+// The ways that rows take into the table: as they come, parents before their children, or many at a time.
+import type { Reject } from "#contract/sync.ts";
+import type { Row } from "../../engine/types.ts";
+import type { Orphans, PlacedRow } from "./orphans.ts";
+
+/** Writes rows; answers those that are refused. `placeOf`: their numbers in reading order, from 0. */
+export type Put = (rows: readonly Row[], placeOf: (at: number) => number) => Promise<readonly Reject[]>;
+
+export interface Intake {
+  /** Takes rows, some of which may wait; answers what is refused by then. */
+  readonly take: Put;
+  /** False while rows wait for others that may still come. */
+  mayCommit(): Promise<boolean>;
+  /** Writes whatever still waits. */
+  finish(): Promise<readonly Reject[]>;
+}
+
+export function asTheyCome(put: Put): Intake {
+  return { take: put, mayCommit: async () => true, finish: async () => [] };
+}
+
+/** Into a table that refers to itself. */
+export function parentsFirst(put: Put, orphans: Orphans): Intake {
+  // Of the rows that have waited for others, when it was looked whether all could be committed.
+  const refused: Reject[] = [];
+  const putPlaced = (placed: readonly PlacedRow[]) =>
+    put(
+      placed.map(({ row }) => row),
+      (at) => placed[at]?.place as number,
+    );
+  const finish = async () => {
+    const rejects = await putPlaced(await orphans.release());
+    return [...refused.splice(0), ...rejects, ...orphans.doubled()];
+  };
+  return {
+    take: async (rows, placeOf) => {
+      const rejects = await putPlaced(await orphans.admit(rows.map((row, at) => ({ row, place: placeOf(at) }))));
+      return orphans.full ? [...rejects, ...(await finish())] : rejects;
+    },
+    mayCommit: async () => {
+      refused.push(...(await putPlaced(await orphans.settled())));
+      return !orphans.waiting;
+    },
+    finish,
+  };
+}
+
+const HELD_ROWS = 20_000;
+const HELD_SIZE = 8 << 20;
+
+/** For merges that read the whole table, each of them: rows wait until they are many. */
+export function manyAtATime(put: Put): Intake {
+  let held: Row[] = [];
+  let places: number[] = [];
+  let size = 0;
+  const finish = async () => {
+    if (held.length === 0) return [];
+    const [rows, placesOfRows] = [held, places];
+    held = [];
+    places = [];
+    size = 0;
+    return put(rows, (at) => placesOfRows[at] as number);
+  };
+  return {
+    take: async (rows, placeOf) => {
+      for (const [at, row] of rows.entries()) {
+        held.push(row);
+        places.push(placeOf(at));
+        for (const value of row) size += value?.length ?? 0;
+      }
+      return held.length >= HELD_ROWS || size >= HELD_SIZE ? finish() : [];
+    },
+    mayCommit: async () => true,
+    finish,
+  };
+}
