@@ -14,8 +14,8 @@ export type SourceResult =
   | { readonly ok: false; readonly problems: readonly SourceProblem[]; readonly inputs: readonly string[] };
 
 export interface ControllerSource {
-  /** Reads and builds what is on disk now; call it one at a time. */
-  read(): Promise<SourceResult>;
+  /** Reads and builds what is on disk now, `changed` being files that were saved since the last time; call it one at a time. */
+  read(changed?: readonly string[]): Promise<SourceResult>;
   dispose(): Promise<void>;
 }
 
@@ -49,8 +49,8 @@ export function openSource(folder: string, root: string): ControllerSource {
   }
 
   return {
-    async read() {
-      const [{ contract, problems, origin }, bundle] = await Promise.all([contractNow(), bundler.build()]);
+    async read(changed) {
+      const [{ contract, problems, origin }, bundle] = await Promise.all([contractNow(), bundler.build(changed)]);
       const inputs = origin === undefined ? bundle.inputs : [...bundle.inputs, origin];
       const built = bundle.ok
         ? []

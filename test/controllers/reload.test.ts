@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { MagicError } from "#contract/errors.ts";
@@ -78,6 +78,21 @@ test("a file that a save has emptied is read when it is written", async () => {
   writeFileSync(join(folder, "handler.ts"), "export default () => 2;");
   expect((await following()).value).toMatchObject({ type: "reload" });
   expect(await bench.invoke("slow")).toBe(2);
+  await session.close();
+});
+
+test("a save that keeps the file's size and time, as `cp -p` does, is taken up", async () => {
+  const bench = await openBench();
+  const file = join(bench.write("kept", "export default () => ({ n: 1 });"), "handler.ts");
+  const copy = join(bench.root, "copy.ts");
+  writeFileSync(copy, "export default () => ({ n: 2 });");
+  const saved = new Date(Date.now() - 60_000);
+  for (const one of [file, copy]) utimesSync(one, new Date(), saved);
+  const { session, next } = await start(join(bench.root, "controllers"), bench);
+  await next("ready");
+  execFileSync("cp", ["-p", copy, file]);
+  expect(await next("reload")).toMatchObject({ controller: "kept" });
+  expect(await bench.invoke("kept")).toEqual({ n: 2 });
   await session.close();
 });
 

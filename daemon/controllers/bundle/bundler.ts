@@ -15,14 +15,18 @@ import type { SourceProblem } from "#contract/wire/controllers.ts";
 import { awaitingOptions, mustAwait, requiresOne } from "./awaiting.ts";
 import { addonPlugin, sdkPlugin } from "./policy.ts";
 import { buildProblems } from "./problems.ts";
+import { hasTimeSetBack } from "./set-back.ts";
 
 export type BundleResult =
   | { readonly ok: true; readonly code: string; readonly map: string; readonly inputs: readonly string[] }
   | { readonly ok: false; readonly problems: readonly SourceProblem[]; readonly inputs: readonly string[] };
 
 export interface Bundler {
-  /** Builds what is on disk now. Call it one at a time: esbuild's rebuild() joins a running one and would miss a save. */
-  build(): Promise<BundleResult>;
+  /**
+   * Builds what is on disk now; `changed` are files that were saved since the last time. Call it one at a time: esbuild's rebuild() joins a
+   * running one and would miss a save.
+   */
+  build(changed?: readonly string[]): Promise<BundleResult>;
   dispose(): Promise<void>;
 }
 
@@ -38,10 +42,14 @@ export function openBundler(folder: string): Bundler {
   /** How many of esbuild's processes had ended when the context was made in the next one. */
   let ended = 0;
 
-  async function contextFor(entry: string, awaiting: boolean): Promise<BuildContext> {
-    if (open?.entry === entry && open.awaiting === awaiting) return open.context;
+  async function close(): Promise<void> {
     await open?.context.dispose();
     open = null;
+  }
+
+  async function contextFor(entry: string, awaiting: boolean): Promise<BuildContext> {
+    if (open?.entry === entry && open.awaiting === awaiting) return open.context;
+    await close();
     ended = processesEnded;
     const options = optionsFor(folder, entry);
     open = { entry, awaiting, context: await context(awaiting ? awaitingOptions(options, entry) : options) };
@@ -71,10 +79,12 @@ export function openBundler(folder: string): Bundler {
   }
 
   return {
-    async build() {
+    async build(changed = []) {
       const entry = HANDLER_FILES.find((name) => existsSync(join(folder, name)));
       if (!entry) return { ok: false, problems: [noHandler()], inputs };
       try {
+        // The context would keep what it has read of them.
+        if ((await Promise.all(changed.map(hasTimeSetBack))).includes(true)) await close();
         const result = await rebuilt(entry);
         inputs = inputFiles(folder, result.metafile as Metafile);
         const code = textOf(result.outputFiles, ".js");
@@ -86,7 +96,7 @@ export function openBundler(folder: string): Bundler {
         return { ok: false, problems: buildProblems(folder, failed.errors), inputs };
       }
     },
-    dispose: async () => void (await open?.context.dispose()),
+    dispose: close,
   };
 }
 

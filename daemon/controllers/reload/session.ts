@@ -129,7 +129,7 @@ export async function openSession(
     one.waitsFor = null;
     if (!(await isStill(one.folder))) return await withdraw(one);
     await follow(one);
-    const result = await one.source.read();
+    const result = await one.source.read(changed);
     const buildMs = performance.now() - started;
     one.inputs = result.inputs;
     watchOutside(result.inputs);

@@ -1,5 +1,7 @@
 // Changes in a folder, as the system tells them; where it takes no more watches, by looking again and again.
+import { basename, join } from "node:path";
 import { type FSWatcher, watch } from "chokidar";
+import { hasTimeSetBack } from "../bundle/set-back.ts";
 
 export interface Watcher {
   /** Resolves when every change from now on is told. */
@@ -41,10 +43,17 @@ export function openWatcher({ folder, ignored, onChange, onPolling }: WatcherOpt
       if (usePolling) onPolling();
     });
     opened.on("all", (_event, path) => onChange(path));
+    if (!usePolling) opened.on("raw", (_event, name, at) => void onTold(name, at as { watchedPath: string }));
     opened.on("error", (error) => {
       if (!usePolling && opened === watcher && !closed && isFull(error)) poll();
     });
     return opened;
+  }
+
+  // Of what the system tells, chokidar itself passes on only what changes a file's time.
+  async function onTold(name: string | null, { watchedPath }: { watchedPath: string }): Promise<void> {
+    const path = name === null || name === basename(watchedPath) ? watchedPath : join(watchedPath, name);
+    if ((await hasTimeSetBack(path)) && !closed) onChange(path);
   }
 
   function poll(): void {
