@@ -1,6 +1,9 @@
 // What leaves for Anthropic, case by case of its documentation, as a real server receives it.
 import { describe, expect, test } from "vitest";
+import type { ChatRequest } from "#daemon/gateway/format/request.ts";
+import { anthropicRequest } from "#daemon/gateway/providers/anthropic/request.ts";
 import { called, conversation, jsonSchema, PIXEL, playUpstream, result, schema, send, tool, user } from "./sent.ts";
+import { targetOf } from "./upstream.ts";
 
 playUpstream();
 
@@ -65,6 +68,13 @@ describe("anthropic", () => {
     ]);
     const older = await send("anthropic", { messages }, model);
     expect(older.body["system"]).toMatchObject([{ text: "one" }, { text: "two" }, { text: "three" }, { text: "four" }]);
+  });
+
+  test("at Microsoft Foundry, which has no place for it, it goes to the top", () => {
+    const request = { messages: [user("a"), { role: "system", content: "later" }] } as unknown as ChatRequest;
+    const foundry = { url: "https://res.services.ai.azure.com/anthropic" };
+    const { body } = anthropicRequest(request, targetOf("anthropic", foundry, "claude-opus-4-8"), { of: () => [] });
+    expect(body).toMatchObject({ system: [{ text: "later" }], messages: [{ role: "user" }] });
   });
 
   test("what the system says later has no place between two answers", async () => {

@@ -15,6 +15,7 @@ import {
   toolMarks,
   toolPlan,
 } from "../content.ts";
+import { addressOf } from "../openai/services.ts";
 import { supportOf } from "../support.ts";
 import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
 import { type MemberNames, sentInput, withNames } from "./member-names.ts";
@@ -43,7 +44,11 @@ export function anthropicRequest(given: ChatRequest, target: Target, thoughts: C
   const request = modern(given);
   const traits = claudeTraits(target.model);
   const thinks = claudeThinks(request.reasoning_effort, traits);
-  const { system, turns } = anthropicMessages(request, thinks ? thoughts : null, traits.hearsSystemLater);
+  const { system, turns } = anthropicMessages(
+    request,
+    thinks ? thoughts : null,
+    traits.hearsSystemLater && !isFoundry(target),
+  );
   if (turns.length === 0) turns.push({ role: "user", content: somePrompt(system) });
   const memberNames = new Map<string, ReadonlyMap<string, string>>();
   const { tools, toolChoice, loose, jsonTool, format, responseFormat } = toolsOf(request, traits, system, memberNames);
@@ -84,6 +89,11 @@ export function anthropicRequest(given: ChatRequest, target: Target, thoughts: C
   };
   const notes = { dropped: [...thinking.dropped, ...(loose ? ["tools.function.strict"] : [])], responseFormat };
   return { body, notes, jsonTool, memberNames, beta: bound ? BINDING_BETA : undefined };
+}
+
+// Microsoft's service knows no turns of the system, whatever the model hears.
+function isFoundry({ baseUrl }: Target): boolean {
+  return baseUrl !== null && addressOf(baseUrl).hostname.endsWith(".azure.com");
 }
 
 // The service refuses what looks like an e-mail address or a telephone number, and what is long; it asks for a hash instead.
