@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { newBody, patchedBody } from "#daemon/integrations/syncs/body.ts";
 import { nextDue } from "#daemon/integrations/syncs/schedule.ts";
 import { createSchedules } from "#daemon/integrations/syncs/schedules.ts";
-import type { Job, Outcome } from "#daemon/jobs/jobs.ts";
+import type { Job, Outcome } from "#daemon/jobs/queue.ts";
 import { silentLogger } from "#daemon/telemetry/log.ts";
 import { systemClock } from "#shared/clock.ts";
 import { temporaryFolder } from "#test/temporary.ts";

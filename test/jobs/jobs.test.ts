@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import { createJobs, type Job, type QueueOptions } from "#daemon/jobs/jobs.ts";
+import { createJobs } from "#daemon/jobs/jobs.ts";
+import type { Job, QueueOptions } from "#daemon/jobs/queue.ts";
 import { openStorage } from "#daemon/storage/open.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import { temporaryFolder, temporaryStorage } from "#test/temporary.ts";

@@ -2,7 +2,8 @@
 import { EventEmitter } from "node:events";
 import { isMagicError } from "#contract/errors.ts";
 import type { SyncOutcome, SyncProgress } from "#contract/sync.ts";
-import type { Job, Jobs, Outcome } from "#daemon/jobs/jobs.ts";
+import type { Jobs } from "#daemon/jobs/jobs.ts";
+import type { Job, Outcome } from "#daemon/jobs/queue.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
 import type { RunBody, RunProblem, SyncRecord } from "#daemon/storage/tables/sync.ts";

@@ -1,6 +1,7 @@
 // The runs of live syncs that are due by the clock, in the durable queue: one of each sync, put anew where the clock was set.
 import { isMagicError } from "#contract/errors.ts";
-import type { Job, Jobs, Outcome } from "#daemon/jobs/jobs.ts";
+import type { Jobs } from "#daemon/jobs/jobs.ts";
+import type { Job, Outcome } from "#daemon/jobs/queue.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { SyncRecord } from "#daemon/storage/tables/sync.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";

@@ -2,7 +2,8 @@
 import { setTimeout } from "node:timers/promises";
 import { isMagicError } from "#contract/errors.ts";
 import type { Egress } from "#daemon/egress/egress.ts";
-import type { Job, Jobs, Outcome } from "#daemon/jobs/jobs.ts";
+import type { Jobs } from "#daemon/jobs/jobs.ts";
+import type { Job, Outcome } from "#daemon/jobs/queue.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { Attempt, DeliveryRecord, WebhookRecord } from "#daemon/storage/tables/webhook.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";

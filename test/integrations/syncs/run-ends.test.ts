@@ -3,7 +3,7 @@ import { MagicError } from "#contract/errors.ts";
 import { createConnections } from "#daemon/integrations/connections/connections.ts";
 import type { RunTask } from "#daemon/integrations/execution.ts";
 import { createLiveRuns, type LiveRunsOptions } from "#daemon/integrations/syncs/live-runs.ts";
-import type { Job, Outcome } from "#daemon/jobs/jobs.ts";
+import type { Job, Outcome } from "#daemon/jobs/queue.ts";
 import { silentLogger } from "#daemon/telemetry/log.ts";
 import { systemClock } from "#shared/clock.ts";
 
