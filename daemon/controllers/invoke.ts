@@ -26,6 +26,14 @@ export interface InvokeServices {
   isolation(): string;
 }
 
+/** One invocation under way. */
+interface Call {
+  readonly services: InvokeServices;
+  readonly instance: Instance;
+  readonly invocation: Invocation;
+  readonly span: Span;
+}
+
 export async function invokeController(
   services: InvokeServices,
   name: string,
@@ -39,7 +47,7 @@ export async function invokeController(
   const instance = found instanceof Promise ? await found : found;
   const { version } = instance.artifact.contract;
   const holder: Holder = { place: instance.admission, within: invocation.within };
-  const span = startSpan(services.tracer, invocation, name, version);
+  const call: Call = { services, instance, invocation, span: startSpan(services.tracer, invocation, name, version) };
   let session: OpenedSession | null = null;
   let result: InstanceResult | null = null;
   let failure: unknown;
@@ -54,7 +62,7 @@ export async function invokeController(
       deadline: invocation.deadline,
       within: invocation.within,
       broker: (ended, deadline) => {
-        session = openBroker(services, instance, holder, invocation, span, { ended, deadline });
+        session = openBroker(call, holder, ended, deadline);
         return session;
       },
       onLog: (said) => {
@@ -81,18 +89,12 @@ export async function invokeController(
     failure = error;
     throw error;
   } finally {
-    account(services, instance, invocation, span, performance.now() - began, result, failure);
+    account(call, performance.now() - began, result, failure);
   }
 }
 
-function openBroker(
-  services: InvokeServices,
-  instance: Instance,
-  holder: Holder,
-  invocation: Invocation,
-  span: Span,
-  { ended, deadline }: { readonly ended: AbortSignal; readonly deadline: number },
-): OpenedSession {
+function openBroker(call: Call, holder: Holder, ended: AbortSignal, deadline: number): OpenedSession {
+  const { services, instance, invocation, span } = call;
   const { name, version } = instance.artifact.contract;
   const caller: Caller = {
     controller: name,
@@ -133,15 +135,8 @@ function usageOf(result: InstanceResult, session: OpenedSession | null): Record<
   return usage;
 }
 
-function account(
-  services: InvokeServices,
-  instance: Instance,
-  invocation: Invocation,
-  span: Span,
-  totalMs: number,
-  result: InstanceResult | null,
-  failure: unknown,
-): void {
+function account(call: Call, totalMs: number, result: InstanceResult | null, failure: unknown): void {
+  const { services, instance, invocation, span } = call;
   const { name, version } = instance.artifact.contract;
   const code = failure === undefined ? "ok" : isMagicError(failure) ? failure.code : "internal";
   span.end(failure === undefined ? "ok" : "error", failure === undefined ? {} : { code });
