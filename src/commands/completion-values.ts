@@ -1,5 +1,5 @@
-// What may stand in the place of an option's value or a command's first argument: a few words, or names that are looked up when they
-// are asked for, in the project's folder and at a daemon that runs. Nothing is started for them, and nothing is said where there is none.
+// What may stand in the place of an option's value or a command's first argument: a few words, or names that a daemon which runs is
+// asked for when they are wanted. Nothing is started for them, and nothing is said where there is none.
 import { clientOf, type Needed } from "#commands/client-of.ts";
 import { scopes } from "#contract/identity.ts";
 import { connectionStates, deliveryStates, runStates, syncStates } from "#contract/states.ts";
