@@ -228,6 +228,14 @@ test("where a vendor's pages end before the slice, reading goes on from the late
   const { records } = await read(manifest(origin, options(limits)));
   expect(records.map(({ id }) => id)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
   expect(asked).toEqual(["01 1", "01 2", "04 1", "04 2", "07 1", "07 2", "10 1"]);
+  // Some vendors' last page is where they stop, and tells of no next one.
+  asked.length = 0;
+  const unpaged = {
+    ...options({ limits: { ...limits.limits, number_of_records: 2 } }),
+    paginator: { type: "NoPagination" },
+  };
+  expect((await read(manifest(origin, unpaged))).records.map(({ id }) => id)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  expect(asked).toEqual(["01 1", "02 1", "03 1", "04 1", "05 1", "06 1", "07 1", "08 1", "09 1", "10 1"]);
   // The vendor's refusal can say it as well.
   const refusal = { http_codes: [400], action: "RESET_PAGINATION" };
   const requester = { error_handler: { type: "DefaultErrorHandler", response_filters: [refusal] } };

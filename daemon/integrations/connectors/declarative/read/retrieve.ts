@@ -131,17 +131,20 @@ export function retrieverOf(
           const response = answers.responses.at(-1) as HttpResponse;
           const about = { slice: question.slice, asked: answers.asked, response };
           const { page, given, came } = yield* reader.read(about, answers.responses, state, border, take);
-          const next = Array.isArray(given) && stop(given) ? null : (paginator.next(page, token) ?? null);
+          const stopped = Array.isArray(given) && stop(given);
+          const next = stopped ? null : (paginator.next(page, token) ?? null);
           goOn(next, pages);
           yield given;
           guard.check(page, came, next);
-          if (next === null) return;
+          count += came.size;
+          // As many as the manifest trusts the vendor's pages to hold: their end need not be the slice's. Where all have one cursor, only
+          // pages lead on.
+          const full = count >= most && !stopped;
+          const whole = next === null ? undefined : question;
+          const left = full ? (split ? rest?.() : whole) : undefined;
+          if (!left && next === null) return;
           token = next;
           border = new Set();
-          count += came.size;
-          if (count < most) continue;
-          // As many as the manifest trusts the vendor's pages to hold; where all have one cursor, only pages lead on.
-          const left = split ? rest?.() : question;
           if (!left) continue;
           question = left;
           border = new Set(came.all().map((record) => JSON.stringify(record)));
