@@ -97,6 +97,17 @@ test.each(Object.entries(attacks))("%s shows nothing of a concurrent caller", as
   }
 });
 
+test("what a module puts in the place of JSON, or of every object, takes no part in its own start", async () => {
+  for (const patch of [
+    "JSON.stringify = () => 'null null'",
+    "Object.prototype.toJSON = () => { throw new Error('no'); }",
+  ]) {
+    const cell = await load(`${patch}; module.exports = () => 1;`);
+    expect(await call(cell, {})).toBe(1);
+    cell.kill("killed", "done");
+  }
+});
+
 test("a frame with a forged secret ends the cell and answers nobody", async () => {
   // Without the realm's fence, so that the handler reaches the descriptor at all.
   const cell = await load(

@@ -11,7 +11,6 @@ import {
   type InvokeMessage,
   type LoadOptions,
   type LogMessage,
-  type ReadyMessage,
   SECRET,
   UNKNOWN_CPU,
   up,
@@ -58,12 +57,10 @@ export interface Cell {
   readonly pid: number;
   readonly layers: Layers;
   readonly hello: HelloMessage;
-  /** Set by load(). */
-  readonly ready: ReadyMessage | null;
   readonly gone: Promise<CellGone>;
   /** It was killed, and will be gone in a moment. */
   readonly killed: boolean;
-  load(options: LoadOptions, code: string, onLog: (log: LogMessage) => void): Promise<ReadyMessage>;
+  load(options: LoadOptions, code: string, onLog: (log: LogMessage) => void): Promise<void>;
   invoke(call: CellCall): RunningCall;
   active(): number;
   /** Milliseconds that a ping has been unanswered; 0 where the loop turns or the channel is throttled. */
@@ -127,10 +124,10 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
   const held = { bytes: 0 };
   const sessionLogs = openLogMeter(SESSION_LOG);
   let killed: CellGone | null = null;
-  let ready: ReadyMessage | null = null;
+  let loaded = false;
   let pingSentAt = 0;
   let onSessionLog: (log: LogMessage) => void = () => {};
-  let loading: { settle: (ready: ReadyMessage) => void; fail: (error: Error) => void } | null = null;
+  let loading: { settle: () => void; fail: (error: Error) => void } | null = null;
   let greet: (hello: HelloMessage) => void = () => {};
 
   const connection: Connection = openConnection(child.socket, {
@@ -163,8 +160,8 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
     try {
       if (call && secret.equals(call.secret)) return callFrame(type, id, call, payload);
       // A call that has ended may have had frames under way: only its own secret would tell, and it is forgotten.
-      if (ready && !call && running.given(id) && !secret.equals(session)) return false;
-      if (!ready || secret.equals(session)) return sessionFrame(type, payload);
+      if (loaded && !call && running.given(id) && !secret.equals(session)) return false;
+      if (!loaded || secret.equals(session)) return sessionFrame(type, payload);
       kill("violation", "a frame with a forged secret");
     } catch (error) {
       kill("violation", `a frame that cannot be read: ${(error as Error).message}`);
@@ -180,8 +177,8 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
     if (type === up.log) sessionLogs.take(payload, onSessionLog);
     else if (type === up.hello) greet(JSON.parse(payload.toString()) as HelloMessage);
     else if (type === up.ready && loading) {
-      ready = JSON.parse(payload.toString()) as ReadyMessage;
-      loading.settle(ready);
+      loaded = true;
+      loading.settle();
     } else if (type === up.failed && loading) {
       const error = JSON.parse(payload.toString()) as GuestError;
       loading.fail(
@@ -230,9 +227,6 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
   const handle: Omit<Cell, "hello"> = {
     pid: child.pid,
     layers,
-    get ready() {
-      return ready;
-    },
     gone,
     get killed() {
       return killed !== null;
@@ -280,7 +274,7 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
     const late = setTimeout(() => kill("killed", "the cell did not start in time"), HELLO_WITHIN_MS);
     greet = (hello) => {
       clearTimeout(late);
-      // Not a spread: `ready` and `killed` are getters.
+      // Not a spread: `killed` is a getter.
       resolve(Object.defineProperty(handle, "hello", { value: hello }) as Cell);
     };
     gone.then((error) => {

@@ -31,6 +31,7 @@ export const down = {
 /** From the cell. */
 export const up = {
   hello: 64,
+  /** Nothing; the load is done */
   ready: 65,
   /** JSON of GuestError; the load failed */
   failed: 66,
@@ -111,10 +112,4 @@ export interface HelloMessage {
   readonly bootMs: number;
   readonly landlock: number;
   readonly missing: readonly string[];
-}
-
-export interface ReadyMessage {
-  readonly lockMs: number;
-  readonly totalMs: number;
-  readonly layers: Readonly<Record<string, boolean>>;
 }

@@ -3,16 +3,7 @@
 import { promisify } from "node:util";
 import { runInThisContext } from "node:vm";
 import { MAX_OUTPUT } from "#contract/runtime-limits.ts";
-import {
-  type AnswerMessage,
-  down,
-  type HelloMessage,
-  type LoadOptions,
-  type ReadyMessage,
-  SECRET,
-  UNKNOWN_CPU,
-  up,
-} from "../frames.ts";
+import { type AnswerMessage, down, type HelloMessage, type LoadOptions, SECRET, UNKNOWN_CPU, up } from "../frames.ts";
 import { BOOT_VARIABLE, type StageZeroOutcome } from "../lockdown/boot.ts";
 import { prepareLock } from "../lockdown/stage-one.ts";
 import { requireBuiltin } from "./builtins.ts";
@@ -85,7 +76,6 @@ export async function runZygote(): Promise<void> {
 
   async function load(id: number, memory: Buffer, start: number, end: number): Promise<void> {
     if (handler !== null) return;
-    const began = performance.now();
     bytesSet(session, new Uint8Array(memory.buffer, memory.byteOffset + start, SECRET));
     const optionsEnd = start + SECRET + 4 + readU32(memory, start + SECRET);
     try {
@@ -94,12 +84,10 @@ export async function runZygote(): Promise<void> {
       identity = Object.freeze({ name: options.controller, version: options.version });
       fitRealm();
       if (boot.layers.realm) hardenRealm();
-      const { layers } = lock(options.memoryBytes);
-      const locked = performance.now();
+      lock(options.memoryBytes);
       const exported = evaluate(code, options.filename, boot.layers.realm);
       handler = handlerOf(exported instanceof Promise ? await exported : exported);
-      const ready: ReadyMessage = { lockMs: locked - began, totalMs: performance.now() - began, layers };
-      channel.sendText(up.ready, id, session, JSON.stringify(ready));
+      channel.sendText(up.ready, id, session, "");
     } catch (error) {
       channel.sendText(up.failed, id, session, stringifyJson(fromThrown(error)) ?? "");
     }

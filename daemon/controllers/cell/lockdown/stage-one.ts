@@ -10,12 +10,8 @@ import { thisArchitecture } from "./syscalls.ts";
 const MAX_FILES = 64;
 const SCOPES = ["fs", "net", "child", "addon", "worker", "wasi", "ffi", "inspector"] as const;
 
-export interface LockOutcome {
-  readonly layers: Readonly<Record<string, boolean>>;
-}
-
 /** Prepares the lock while files can still be read; the returned function turns it, once. */
-export function prepareLock(boot: StageZeroOutcome): (memoryBytes: number) => LockOutcome {
+export function prepareLock(boot: StageZeroOutcome): (memoryBytes: number) => void {
   const architecture = thisArchitecture();
   const kernel = boot.layers.kernel && architecture !== null ? openKernel(architecture) : null;
   const filter =
@@ -23,18 +19,9 @@ export function prepareLock(boot: StageZeroOutcome): (memoryBytes: number) => Lo
   const permission = process.permission as DroppablePermission | undefined;
   return (memoryBytes) => {
     if (kernel) limitResources(kernel, memoryBytes, boot);
-    const landlock = kernel && boot.landlock > 0 ? kernel.landlock([]) : 0;
+    if (kernel && boot.landlock > 0) kernel.landlock([]);
     if (kernel && filter) kernel.seccomp(filter);
-    const dropped = dropPermissions(permission);
-    return {
-      layers: {
-        rlimits: kernel !== null,
-        landlock: landlock > 0,
-        seccomp: filter !== null,
-        permission: dropped,
-        realm: boot.layers.realm,
-      },
-    };
+    dropPermissions(permission);
   };
 }
 
@@ -51,9 +38,7 @@ interface DroppablePermission {
   drop?(scope: string): void;
 }
 
-/** True where Node's permission model is on, and nothing of it remains granted. */
-function dropPermissions(permission: DroppablePermission | undefined): boolean {
-  if (!permission?.drop) return false;
-  for (const scope of SCOPES) permission.drop(scope);
-  return true;
+/** Nothing of Node's permission model remains granted, where it is on. */
+function dropPermissions(permission: DroppablePermission | undefined): void {
+  if (permission?.drop) for (const scope of SCOPES) permission.drop(scope);
 }
