@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import net from "node:net";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { newId } from "#shared/ids.ts";
@@ -308,6 +309,11 @@ describe.skipIf(postgresMissing())("on the way", () => {
       [{ streams: { many: { ...kept.streams.many, state: { cursor: 19_999 } } } }, undefined],
       [{ streams: { many: { ...kept.streams.many, state: { cursor: {} } } } }, "source_failed"],
       [{ streams: { many: { ...kept.streams.many, schema: { columns: 7 } } } }, "source_failed"],
+      [
+        { streams: { many: { ...kept.streams.many, schema: { ...kept.streams.many.schema, primaryKey: 7 } } } },
+        "source_failed",
+      ],
+      [{ streams: { many: { schema: kept.streams.many.schema } } }, undefined],
       [{ streams: { many: null } }, "source_failed"],
       [{ streams: null }, "source_failed"],
     ];
@@ -318,6 +324,24 @@ describe.skipIf(postgresMissing())("on the way", () => {
     await target.query(`UPDATE _magic_state SET state = '{"cursor": 5}' WHERE sync_id = 'sync_edited'`);
     expect(await run(to)).toMatchObject({ error: null, records_synced: 20_000 });
     expect(await target.query("SELECT count(*) AS n FROM edited")).toEqual([{ n: "20000" }]);
+    const lite = join(folder, "edited.sqlite");
+    expect((await run(lite)).error).toBeNull();
+    const db = new DatabaseSync(lite);
+    const sets = [
+      `state = '{"cursor": {}}'`,
+      `schema = '{"columns": [{"name": "id"}], "primaryKey": []}'`,
+      "state = '7'",
+    ];
+    for (const set of sets) {
+      await target.query(`UPDATE _magic_state SET ${set} WHERE sync_id = 'sync_edited'`);
+      db.exec(`UPDATE _magic_state SET ${set}`);
+      for (const end of [to, lite])
+        expect((await run(end)).error).toMatchObject({
+          code: "source_failed",
+          message: expect.stringContaining("_magic_state"),
+        });
+    }
+    db.close();
   });
 
   test("a destination that cannot grow is said so, and leaves neither a file nor a part of one", async () => {

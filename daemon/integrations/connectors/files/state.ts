@@ -4,6 +4,7 @@ import { readFileSync, statSync } from "node:fs";
 import { MagicError } from "#contract/errors.ts";
 import { isObject } from "#contract/json-object.ts";
 import { replaceFile } from "#shared/replace-file.ts";
+import { committedOf } from "../../engine/committed.ts";
 import type { CommittedState } from "../../engine/destination.ts";
 
 type Streams = Readonly<Record<string, CommittedState>>;
@@ -34,14 +35,17 @@ export interface StateFile {
 /** `target`: the file that the pending change puts in place. */
 export async function openStateFile(path: string, syncId: string, target: string | null): Promise<StateFile> {
   let document = ofSync(syncId, settled(read(path, syncId), target));
-  if (!isObject(document.streams) || !Object.values(document.streams).every(isCommitted)) throw unreadable(path);
+  if (!isObject(document.streams) || !Object.values(document.streams).every(committedOf)) throw unreadable(path);
   const write = async (next: Document) => {
     await replaceFile(path, `${JSON.stringify(next)}\n`);
     document = next;
   };
   return {
     committed: (stream) =>
-      (Object.hasOwn(document.streams, stream) ? document.streams[stream] : null) ?? { state: null, schema: null },
+      (Object.hasOwn(document.streams, stream) ? committedOf(document.streams[stream]) : null) ?? {
+        state: null,
+        schema: null,
+      },
     prepare: (change, file) => write({ ...document, pending: { ...change, inode: inodeOf(file) ?? "" } }),
     commit: (change) => write(changed(document, change)),
   };
@@ -84,18 +88,6 @@ function ofSync(syncId: string, document: Document): Document {
 
 const unreadable = (path: string) =>
   new MagicError("source_failed", `The state file ${path} cannot be read: it was left as it is.`);
-
-// People edit their states; a number is meant as its text.
-function isCommitted(found: CommittedState | null): boolean {
-  if (found === null) return false;
-  const { state, schema } = found;
-  const cursor = state?.cursor ?? null;
-  return (
-    (typeof state === "object" || state === undefined) &&
-    (cursor === null || /^(string|number)$/.test(typeof cursor)) &&
-    (schema === null || schema === undefined || Array.isArray(schema.columns))
-  );
-}
 
 function inodeOf(path: string): string | null {
   try {

@@ -1,4 +1,5 @@
 // `_magic_state` in MySQL: one row a sync and stream, written in the transaction of its rows.
+import { committedIn } from "../../engine/committed.ts";
 import type { CommittedState } from "../../engine/destination.ts";
 import type { StreamState } from "../../engine/source.ts";
 import type { TableSchema } from "../../engine/types.ts";
@@ -29,10 +30,7 @@ export async function readState(link: MysqlLink, database: string, { syncId, str
   const [row] = await link.rows(
     `SELECT state, \`schema\` AS s FROM ${nameIn(database)} WHERE sync_id = ${literal(syncId)} AND stream = ${literal(stream)}`,
   );
-  return {
-    state: row?.["state"] ? (JSON.parse(row["state"]) as StreamState) : null,
-    schema: row?.["s"] ? (JSON.parse(row["s"]) as TableSchema) : null,
-  };
+  return committedIn(row && { state: row["state"] ?? null, schema: row["s"] ?? null }, `${database}._magic_state`);
 }
 
 /** Makes the table where it is missing. */

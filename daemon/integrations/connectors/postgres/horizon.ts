@@ -2,6 +2,7 @@
 // a row may become visible with a lower value than one already read. PostgreSQL stamps each row version with the transaction that
 // wrote it (xmin), so the rows that a snapshot did not see can be told exactly.
 import { MagicError } from "#contract/errors.ts";
+import { list } from "#contract/json-object.ts";
 import type { StreamState } from "../../engine/source.ts";
 import type { PostgresLink } from "./connect.ts";
 import { literal } from "./sql.ts";
@@ -112,7 +113,7 @@ export async function isOfThisDatabase(link: PostgresLink, state: StreamState): 
 function horizonOf(state: StreamState | null): Horizon | null {
   const horizon = state?.["horizon"] as Partial<Horizon> | null | undefined;
   if (!horizon || typeof horizon.snapshot !== "string" || !/^\d+:\d+:/.test(horizon.snapshot)) return null;
-  const numbers = (given: readonly string[]) => given.filter((one) => /^\d+$/.test(one));
+  const numbers = (given: unknown) => list<string>(given).filter((one) => /^\d+$/.test(one));
   const { snapshot, system = "", timeline, seen = [], parts } = horizon;
   return { snapshot, system, timeline, seen: numbers(seen), ...(parts ? { parts: numbers(parts) } : {}) };
 }

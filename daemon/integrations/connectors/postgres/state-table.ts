@@ -1,4 +1,5 @@
 // `_magic_state` in PostgreSQL: one row a sync and stream, written in the transaction that makes its rows visible.
+import { committedIn } from "../../engine/committed.ts";
 import type { CommittedState } from "../../engine/destination.ts";
 import type { StreamState } from "../../engine/source.ts";
 import type { TableSchema } from "../../engine/types.ts";
@@ -42,10 +43,7 @@ export async function readState(
     `SELECT state::text, schema::text FROM ${nameIn(schema)} WHERE sync_id = $1 AND stream = $2`,
     [syncId, stream],
   );
-  return {
-    state: row?.state ? (JSON.parse(row.state) as StreamState) : null,
-    schema: row?.schema ? (JSON.parse(row.schema) as TableSchema) : null,
-  };
+  return committedIn(row, `${schema}._magic_state`);
 }
 
 /** Makes the table where it is missing; in a transaction of its own, so that two syncs do not wait for each other's rows. */

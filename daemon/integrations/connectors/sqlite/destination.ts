@@ -2,6 +2,7 @@
 import { existsSync, rmSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import type { Reject } from "#contract/sync.ts";
+import { committedIn } from "../../engine/committed.ts";
 import {
   type CommittedState,
   DELETED_AT,
@@ -15,7 +16,7 @@ import { planChanges, refuseComputed } from "../../engine/evolution.ts";
 import { DOUBLED, keyedRows, outlived } from "../../engine/keys.ts";
 import { keyOf } from "../../engine/rejects.ts";
 import type { StreamState } from "../../engine/source.ts";
-import type { Column, TableSchema, Value } from "../../engine/types.ts";
+import type { Column, Value } from "../../engine/types.ts";
 import { translating } from "../translating.ts";
 import { describeTable, quote, type SqliteTable } from "./catalog.ts";
 import { isRowError, sqliteError } from "./errors.ts";
@@ -84,10 +85,7 @@ function readState(db: DatabaseSync, request: OpenRequest): CommittedState {
   const row = db
     .prepare("SELECT state, schema FROM _magic_state WHERE sync_id = ? AND stream = ?")
     .get(request.syncId, request.stream) as { state: string | null; schema: string | null } | undefined;
-  return {
-    state: row?.state ? (JSON.parse(row.state) as StreamState) : null,
-    schema: row?.schema ? (JSON.parse(row.schema) as TableSchema) : null,
-  };
+  return committedIn(row, "_magic_state");
 }
 
 function sessionOf(
