@@ -40,12 +40,11 @@ export interface SigningKeyOptions {
   readonly clock: Clock;
   /** Seconds that a token may live at most: how long a key outlives its replacement. */
   readonly maxTokenTtlS: () => number;
-  /** Milliseconds after which opening makes a new key; 30 days by default. */
-  readonly maxAgeMs?: number;
 }
 
 const ALG = "EdDSA";
-const MONTH_MS = 30 * 24 * 3_600_000;
+/** When it is older, opening makes a new key. */
+const MAX_AGE_MS = 30 * 24 * 3_600_000;
 const RELOAD_MS = 1_000;
 
 interface Loaded {
@@ -111,7 +110,7 @@ export async function openSigningKeys(options: SigningKeyOptions): Promise<Signi
 
   await load();
   let refused: unknown;
-  if (!signing || clock.now() - signing.createdAt > (options.maxAgeMs ?? MONTH_MS))
+  if (!signing || clock.now() - signing.createdAt > MAX_AGE_MS)
     await rotate().catch((error: unknown) => {
       if (!isMagicError(error) || error.code !== "master_key_mismatch") throw error;
       refused = error;
