@@ -81,6 +81,7 @@ async function openStream(
         `No column of ${name} is to be synced: ${request.columns ? "name at least one" : "it has none"}.`,
       );
     const scope = await planRead(link, table, request);
+    const reading: Reading = { link, table, columns, scope };
     const snapshot = request.mode === "full_refresh" ? await exportSnapshot(link) : null;
     request.waiting(`rows of ${name}`);
     return {
@@ -90,8 +91,8 @@ async function openStream(
       warnings: [...warningsOf(table, name), ...scope.warnings],
       partitions: partitionsOf(table, scope),
       rawFormats: ["pg-binary", "pg-text"],
-      read: (partition) => readRows(link, table, columns, partition, scope, request),
-      copyRaw: (partition, raw) => copyRaw(link, table, columns, partition, scope, raw),
+      read: (partition) => readRows(reading, partition, request),
+      copyRaw: (partition, raw) => copyRaw(reading, partition, raw),
       endState: () => scope.endState,
       count: async () => {
         request.waiting(`the count of ${name}`);
@@ -190,14 +191,16 @@ function textOf({ name, declared, type }: TableColumn, there: string | undefined
   return /^xml(\[\])*$/.test(declared) ? `${ident(name)}::${declared.replace("xml", "text")}` : ident(name);
 }
 
-async function copyRaw(
-  link: PostgresLink,
-  table: TableInfo,
-  columns: readonly TableColumn[],
-  partition: Partition,
-  scope: Scope,
-  raw: RawRequest,
-): Promise<RawStream> {
+/** What of a table is read, and over which connection. */
+interface Reading {
+  readonly link: PostgresLink;
+  readonly table: TableInfo;
+  readonly columns: readonly TableColumn[];
+  readonly scope: Scope;
+}
+
+async function copyRaw(reading: Reading, partition: Partition, raw: RawRequest): Promise<RawStream> {
+  const { link, table, columns, scope } = reading;
   const { to } = (await import("pg-copy-streams")).default;
   // The destination's own type may be unknown here (an enum, an extension's): then its input function gets our text.
   const list = columns.map((column, at) =>
@@ -224,17 +227,10 @@ async function copyRaw(
   };
 }
 
-async function* readRows(
-  link: PostgresLink,
-  table: TableInfo,
-  columns: readonly TableColumn[],
-  partition: Partition,
-  scope: Scope,
-  request: ReadRequest,
-): AsyncGenerator<Batch> {
-  const raw = await copyRaw(link, table, columns, partition, scope, { format: "pg-text", types: [] });
-  const read = lineReader(columns);
-  const name = formatObjectName(table.object);
+async function* readRows(reading: Reading, partition: Partition, request: ReadRequest): AsyncGenerator<Batch> {
+  const raw = await copyRaw(reading, partition, { format: "pg-text", types: [] });
+  const read = lineReader(reading.columns);
+  const name = formatObjectName(reading.table.object);
   let place = 0;
   let leftOut = false;
   try {

@@ -67,12 +67,6 @@ export function sqliteDestination(path: string): Destination {
   };
 }
 
-function openSession(db: DatabaseSync, request: OpenRequest, path: string, existed: boolean): WriteSession {
-  const committed = readState(db, request);
-  const existing = describeTable(db, request.table.name);
-  return sessionOf(db, request, path, existed, committed, existing);
-}
-
 const begin = (db: DatabaseSync, request: OpenRequest) =>
   whenFree(() => db.exec("BEGIN IMMEDIATE"), request, "another writer of the file to end");
 
@@ -88,15 +82,9 @@ function readState(db: DatabaseSync, request: OpenRequest): CommittedState {
   return committedIn(row, "_magic_state");
 }
 
-function sessionOf(
-  db: DatabaseSync,
-  request: OpenRequest,
-  path: string,
-  existed: boolean,
-  committed: CommittedState,
-  before: SqliteTable | null,
-): WriteSession {
-  let existing = before;
+function openSession(db: DatabaseSync, request: OpenRequest, path: string, existed: boolean): WriteSession {
+  const committed = readState(db, request);
+  let existing = describeTable(db, request.table.name);
   const table = quote(request.table.name);
   let plan: WritePlan | undefined;
   let insert: RowWriter | undefined;
