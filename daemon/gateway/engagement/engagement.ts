@@ -162,8 +162,8 @@ function configured(name: string, config: ProviderConfig): ConfiguredProvider {
     secretAccessKey: config.secret_access_key || undefined,
     sessionToken: config.session_token || undefined,
   };
-  const own = kind === "openai" && config.type === "openai";
-  return {
+  const own = config.type === "openai";
+  const provider = {
     name,
     kind,
     baseUrl,
@@ -172,8 +172,8 @@ function configured(name: string, config: ProviderConfig): ConfiguredProvider {
     seed: config.seed,
     free: kind === "sandbox" || (own && isLoopback(URL.parse(baseUrl ?? "")?.hostname)),
     models: config.models ?? [],
-    missing: missingFor(name, kind, own, baseUrl, credentials, config),
   };
+  return { ...provider, missing: missingFor(provider, config) };
 }
 
 function headersOf({ headers = {}, organization, project }: ProviderConfig): Record<string, string> | undefined {
@@ -187,18 +187,14 @@ function headersOf({ headers = {}, organization, project }: ProviderConfig): Rec
 
 // A key that is not set comes as an empty string or not at all; the policy then goes on to the next candidate.
 function missingFor(
-  name: string,
-  kind: ProviderKind,
-  own: boolean,
-  baseUrl: string | null,
-  has: Credentials,
+  { name, kind, baseUrl, credentials: has }: Omit<ConfiguredProvider, "missing">,
   config: ProviderConfig,
 ): string | null {
   const at = `gateway.providers.${name}`;
   const unset = (key: "api_key" | "base_url" | "region") =>
     `${at}.${key} is ${config[key] === "" ? "empty: the daemon was started without the variable that it names" : "not set"}`;
   if (kind === "sandbox") return null;
-  if (own) return baseUrl ? null : unset("base_url");
+  if (config.type === "openai") return baseUrl ? null : unset("base_url");
   if (kind === "bedrock") {
     if (!has.apiKey && !(has.accessKeyId && has.secretAccessKey))
       return `${at} has neither api_key nor access_key_id and secret_access_key`;
