@@ -118,6 +118,23 @@ describe.skipIf(process.getuid?.() !== 0)("as another user", () => {
     const outcome = await made.magicAs(nobody, ["daemon", "start", "--json", "--port", "0"]);
     expect([outcome.code, outcome.stdout, outcome.failure["code"]]).toEqual([1, "", "state_unusable"]);
   });
+
+  test("doctor has files of somebody else given back, not restored or removed", async () => {
+    const made = await temporaryProject();
+    await start(made);
+    await made.magic(["daemon", "stop"]);
+    for (const path of [dirname(made.root), made.root, made.home, join(made.root, ".magic")])
+      await chown(path, nobody, nobody);
+    const { json } = await made.magicAs(nobody, ["doctor", "--json"]);
+    const sick = (json["checks"] as { name: string; next?: string }[]).filter(({ name }) =>
+      /database|files/.test(name),
+    );
+    const next = "Correct its owner and permissions.";
+    expect(sick).toMatchObject([
+      { name: "database", next },
+      { name: "state files", next },
+    ]);
+  });
 });
 
 test("a read-only disk is refused, and nothing is lost", async (context) => {

@@ -27,11 +27,10 @@ export function stateChecks({ state, info }: Inspection, options: DoctorOptions)
 function databaseCheck({ root }: DoctorOptions): Check {
   const name = "database";
   const path = databaseFile(stateFolder(root));
-  const found = problemOf(path, databaseProblem);
-  if (found !== undefined)
-    return { name, status: "failed", detail: found, next: "Restore it from a copy; the file was left as it is." };
-  const newer = problemOf(path, newerVersion);
-  if (newer !== undefined) return { name, status: "failed", detail: newer, next: "Upgrade magic." };
+  const found =
+    problemOf(path, "Restore it from a copy; the file was left as it is.", databaseProblem) ??
+    problemOf(path, "Upgrade magic.", newerVersion);
+  if (found !== undefined) return { name, status: "failed", ...found };
   return { name, status: "ok", detail: "sound, or not made yet" };
 }
 
@@ -44,31 +43,41 @@ function newerVersion(path: string): string | undefined {
 function filesCheck({ root, env, fix }: DoctorOptions): Check {
   const name = "state files";
   const lock = join(stateFolder(root), runtimeNames.lock);
-  const damagedLock = problemOf(lock, databaseProblem);
+  const damagedLock = problemOf(lock, "`magic doctor --fix` removes the lock file; it holds nothing.", databaseProblem);
   // It holds nothing, and a daemon that lives would not have a damaged one.
   if (damagedLock !== undefined && fix) {
     rmSync(lock, { recursive: true, force: true });
-    return { name, status: "fixed", detail: `${damagedLock}: removed` };
+    return { name, status: "fixed", detail: `${damagedLock.detail}: removed` };
   }
+  const remove = "Restore it from a copy, or remove it: new credentials are made.";
   const found = [
-    [damagedLock, "`magic doctor --fix` removes the lock file; it holds nothing."],
-    [
-      problemOf(credentialsFile(stateFolder(root)), credentialsProblem),
-      "Restore it from a copy, or remove it: new credentials are made.",
-    ],
-    [problemOf(masterKeyFile(userStateFolder(env)), keyProblem), "Restore it from a copy."],
-  ].filter(([problem]) => problem !== undefined);
+    damagedLock,
+    problemOf(credentialsFile(stateFolder(root)), remove, credentialsProblem),
+    problemOf(masterKeyFile(userStateFolder(env)), "Restore it from a copy.", keyProblem),
+  ].filter((problem) => problem !== undefined);
   if (found.length === 0) return { name, status: "ok", detail: "sound, or not made yet" };
-  const told = (at: 0 | 1) => found.map((parts) => parts[at]);
-  return { name, status: "failed", detail: told(0).join("; "), next: told(1).join(" ") };
+  const told = (part: keyof Problem) => found.map((problem) => problem[part]);
+  return { name, status: "failed", detail: told("detail").join("; "), next: [...new Set(told("next"))].join(" ") };
 }
 
-function problemOf(path: string, look: (path: string) => string | undefined): string | undefined {
+interface Problem {
+  readonly detail: string;
+  readonly next: string;
+}
+
+/** What `look` finds wrong with the file, which `next` helps against; what keeps it from being read is a problem, too. */
+function problemOf(path: string, next: string, look: (path: string) => string | undefined): Problem | undefined {
   try {
-    return look(path);
+    const detail = look(path);
+    return detail === undefined ? undefined : { detail, next };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    return code === "ENOENT" || code === "ENOTDIR" ? undefined : `${path} cannot be read: ${message}`;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    const refused = code === "EACCES" || code === "EPERM";
+    return {
+      detail: `${path} cannot be read: ${message}`,
+      next: refused ? "Correct its owner and permissions." : next,
+    };
   }
 }
 
