@@ -43,7 +43,7 @@ export default {
     url: "https://identity.xero.com/connect/token",
     form: { grant_type: "refresh_token", refresh_token: "secret-refresh" },
     basic: ["app-1", "secret-app"],
-    more: { refresh_token: "secret-refresh", scope: "offline_access accounting.transactions.read" },
+    more: { refresh_token: "secret-refresh", scope: "offline_access accounting.invoices.read" },
   }),
   unauthorized: {
     status: 401,
