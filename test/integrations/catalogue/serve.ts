@@ -75,7 +75,7 @@ export async function serve(vendor: Vendor): Promise<MockServer> {
     return parentsOf(parent.of).flatMap((each, at) => itemsOf(parent.of, each, at).map(collectionOf(parent.of).record));
   };
   const itemsOf = (name: string, parent: Rec, parentAt: number): Item[] => {
-    const old = name === examined ? count : 2;
+    const old = name === examined ? count : (collectionOf(name).parents ?? 2);
     const time = (n: number): number =>
       n <= old ? BEGIN + (n / old) * SPAN : BEGIN + SPAN + (n - old - 1) * 3_600_000;
     return Array.from({ length: old + (name === examined ? grown : 0) }, (_, at) => ({

@@ -100,6 +100,8 @@ export interface Collection {
   readonly body?: (body: Record<string, unknown>, ask: Ask) => string | undefined;
   /** It belongs to the records of another collection: which parent a request names, and which record that is. */
   readonly parent?: { readonly of: string; readonly at: Where; readonly key: (record: Rec) => string };
+  /** How many of its records the children of others are made for; two where nothing is said. */
+  readonly parents?: number;
   readonly pages: Pages;
   /** Where following pages live somewhere else: an address with `:cursor` in it. */
   readonly more?: string;

@@ -67,9 +67,11 @@ function listed(name: string, { filter, sizes, fixed = 10, channels, attributes 
 
 const newer = { field: "updated", operator: "greater-than" } as const;
 const created = "2026-01-02T03:04:05+00:00";
+const channels = ["email", "sms", "mobile_push"];
+
 const campaigns = listed("campaigns", {
   filter: { field: "updated_at", operator: "greater-or-equal" },
-  channels: ["email", "sms", "mobile_push"],
+  channels,
   attributes: ({ n }, changed) => ({
     ...{ name: `Campaign ${n}`, status: "Draft", archived: false, audiences: { included: ["Y6nRLr"], excluded: [] } },
     ...{
@@ -160,7 +162,8 @@ export default {
     channels: {
       url: "https://a.klaviyo.com/no-address",
       pages: { kind: "none" },
-      record: ({ n }) => ({ id: n === 1 ? "email" : "sms" }),
+      parents: channels.length,
+      record: ({ n }) => ({ id: channels[n - 1] }),
       answer: () => ({}),
     },
   },
