@@ -6,8 +6,8 @@ export const defaultLimits = { timeout_ms: 30_000, memory_mb: 128, concurrency: 
 /** UTF-8 bytes of an output. */
 export const MAX_OUTPUT = 8 * 1024 * 1024;
 
-/** Characters of a key and of a value's JSON, and how long a value may be kept. */
-export const kvLimits = { key: 512, value: 256 * 1024, ttlS: 10 * 366 * 86_400 } as const;
+/** Keys of one controller and environment, characters of a key and of a value's JSON, and how long a value may be kept. */
+export const kvLimits = { keys: 10_000, key: 512, value: 256 * 1024, ttlS: 10 * 366 * 86_400 } as const;
 
 /** Of one request. */
 export const MAX_REDIRECTS = 10;

@@ -9,6 +9,7 @@ import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { App } from "#daemon/app.ts";
 import { createApp } from "#daemon/app.ts";
+import type { HandlerRequest } from "#sdk/request.ts";
 import { testHandler } from "#sdk/testing.ts";
 import { put } from "./harness.ts";
 
@@ -51,6 +52,8 @@ const cases: Record<string, string> = {
   "kv of a bad key": "await request.kv.get(7)",
   "kv of a long key": "await request.kv.set('k'.repeat(600), 1)",
   "kv of a large value": "await request.kv.set('k', 'v'.repeat(300_000))",
+  "kv of a large value where another one is":
+    "const { kv } = request; await kv.set('held', 1); await kv.set('held', 'v'.repeat(300_000)).catch(() => {}); return await kv.get('held')",
   "kv of half a character": "await request.kv.set('\\ud800', 1)",
   "kv of a key with NUL": "return await request.kv.get('a\\0b')",
   "kv of a time that is no number": "await request.kv.set('k', 1, { ttl_s: NaN })",
@@ -282,3 +285,17 @@ test.each(Object.keys(undeclared))(
     expect(fake).toMatchObject({ code: "capability_denied", message: real?.["detail"], add: real?.["add"] });
   },
 );
+
+test("the fake store has room for as many keys as a controller's own", async () => {
+  const handler = async ({ input, kv }: HandlerRequest<{ keys: number }>) => {
+    for (let n = 0; n < input.keys; n++) await kv.set(`k${n}`, n, n === 0 ? { ttl_s: 0.000_001 } : {});
+    return {};
+  };
+  const { invoke } = testHandler(handler, { folder: join(root, "controllers", "all") });
+  // The first one has expired when room is needed.
+  await invoke({ keys: 10_001 });
+  await expect(invoke({ keys: 10_002 })).rejects.toMatchObject({
+    code: "limit_exceeded",
+    message: "all holds 10000 keys, and no more fit",
+  });
+});

@@ -1,5 +1,6 @@
 // Deployed controllers: immutable versions, the aliases that point at them, and each controller's small state.
 import { MagicError } from "#contract/errors.ts";
+import { kvLimits } from "#contract/runtime-limits.ts";
 import type { Db } from "../schema.ts";
 import type { ControllerAliasTable, ControllerVersionTable } from "../tables/controller.ts";
 
@@ -10,9 +11,6 @@ export interface StoredControllers {
   readonly versions: StoredVersion[];
   readonly aliases: ControllerAliasTable[];
 }
-
-/** Keys of one controller and environment; a handler that loops must not fill the disk. */
-const MAX_KEYS = 10_000;
 
 /** Every controller, or one. */
 export async function list(db: Db, { name }: { name: string | null }): Promise<StoredControllers> {
@@ -168,15 +166,16 @@ export async function setKey(
     .where("controller", "=", controller)
     .where("environment", "=", environment)
     .executeTakeFirstOrThrow();
-  if (Number(counted.count) <= MAX_KEYS) return;
+  // A handler that loops must not fill the disk.
+  if (Number(counted.count) <= kvLimits.keys) return;
   const { numDeletedRows } = await db
     .deleteFrom("controller_key")
     .where("controller", "=", controller)
     .where("environment", "=", environment)
     .where("expires_at", "<=", now)
     .executeTakeFirst();
-  if (Number(counted.count) - Number(numDeletedRows) > MAX_KEYS)
-    throw new MagicError("limit_exceeded", `${controller} holds ${MAX_KEYS} keys, and no more fit`);
+  if (Number(counted.count) - Number(numDeletedRows) > kvLimits.keys)
+    throw new MagicError("limit_exceeded", `${controller} holds ${kvLimits.keys} keys, and no more fit`);
 }
 
 export async function deleteKey(

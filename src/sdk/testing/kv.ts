@@ -1,4 +1,4 @@
-// request.kv over a map: values are JSON, they expire, and both sizes have their limits.
+// request.kv over a map: values are JSON, they expire, and sizes and number have their limits.
 import { kvLimits } from "#contract/runtime-limits.ts";
 import { HandlerError } from "#sdk/errors.ts";
 import type { Json, Kv } from "#sdk/request.ts";
@@ -24,6 +24,9 @@ export function fakeKv(contract: TestContract, { values, expiry }: KvEntries): K
     values.delete(key);
     expiry.delete(key);
   }
+  function dropExpired(): void {
+    for (const [key, until] of expiry) if (until <= Date.now()) drop(key);
+  }
   return {
     get: async <T = Json>(key: string) => {
       contract.need({ capability: "kv:read" });
@@ -37,8 +40,16 @@ export function fakeKv(contract: TestContract, { values, expiry }: KvEntries): K
       const ttl = options?.ttl_s;
       if (ttl !== undefined && ttl !== null && !(typeof ttl === "number" && ttl > 0 && ttl <= kvLimits.ttlS))
         throw new HandlerError("invalid_request", "ttl_s must be a positive number of seconds");
-      drop(keyOf(key));
-      values.set(key, JSON.parse(bounded(text, "value", kvLimits.value)));
+      const own = keyOf(key);
+      const kept: unknown = JSON.parse(bounded(text, "value", kvLimits.value));
+      drop(own);
+      if (values.size >= kvLimits.keys) dropExpired();
+      if (values.size >= kvLimits.keys)
+        throw new HandlerError(
+          "limit_exceeded",
+          `${contract.contract.name} holds ${kvLimits.keys} keys, and no more fit`,
+        );
+      values.set(own, kept);
       if (ttl) expiry.set(key, Date.now() + ttl * 1000);
     },
     delete: async (key) => {
