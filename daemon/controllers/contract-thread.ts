@@ -9,12 +9,16 @@ export type ContractJob =
   | { readonly content: string | Uint8Array; readonly file: string }
   | { readonly previous: ControllerContract; readonly next: ControllerContract };
 
+/** Of one owner; each may take seconds, and holds its caller's bundle. */
+const MOST_WAITING = 64;
+
 const work = jobThread<ContractJob, ContractReading | Break[]>(
   "contracts",
   () => new Worker(new URL(import.meta.resolve("#entry/contract-worker")), { name: "contracts" }),
+  MOST_WAITING,
 );
 
-/** What `readContract` answers. Of one owner one after the other, so that who sends many holds up nobody else's. */
+/** What `readContract` answers. Of one owner one after the other, so that who sends many holds up nobody else's; with 64 waiting the next is `overloaded`. */
 export function readContractApart(
   content: string | Uint8Array,
   file: string,

@@ -1,5 +1,6 @@
 // Threads for work that would hold up the daemon's own: what hostile input makes long.
 import type { Worker } from "node:worker_threads";
+import { MagicError } from "#contract/errors.ts";
 import { startFailure } from "./cell/entries.ts";
 
 /**
@@ -24,8 +25,15 @@ interface Waiting<Job, Answer> {
 /** Without its file, descriptors or a thread of the machine's. */
 const NOT_STARTED = /^((ERR_)?MODULE_NOT_FOUND|ERR_WORKER_INIT_FAILED|EMFILE|ENFILE|overloaded)$/;
 
-/** `open` starts the thread, with the first job and where it has ended; its program posts one answer a job. `name` is for messages. */
-export function jobThread<Job, Answer>(name: string, open: () => Worker): JobThread<Job, Answer> {
+/**
+ * `open` starts the thread, with the first job and where it has ended; its program posts one answer a job. `name` is for messages; of `most`
+ * jobs of one owner that wait, the next is refused as `overloaded`.
+ */
+export function jobThread<Job, Answer>(
+  name: string,
+  open: () => Worker,
+  most = Number.POSITIVE_INFINITY,
+): JobThread<Job, Answer> {
   /** By owner, the one whose turn is next first; of none that has nothing to do. */
   const waiting = new Map<unknown, Set<Waiting<Job, Answer>>>();
   let under: Waiting<Job, Answer> | null = null;
@@ -73,6 +81,10 @@ export function jobThread<Job, Answer>(name: string, open: () => Worker): JobThr
     }
   }
 
+  function overloaded(jobs: number): MagicError {
+    return new MagicError("overloaded", `${jobs} jobs of yours wait for the thread for ${name}`, { retryAfterS: 1 });
+  }
+
   async function refuse(error: NodeJS.ErrnoException): Promise<never> {
     const { code = "", message } = error;
     throw NOT_STARTED.test(code) ? await startFailure(`the thread for ${name} could not be started`, message) : error;
@@ -81,6 +93,7 @@ export function jobThread<Job, Answer>(name: string, open: () => Worker): JobThr
   return (job, owner, limit) => {
     const one: Waiting<Job, Answer> = { job, answer: Promise.withResolvers<Answer>() };
     const jobs = waiting.get(owner) ?? new Set();
+    if (jobs.size >= most) return Promise.reject(overloaded(jobs.size));
     waiting.set(owner, jobs.add(one));
     if (!under) next();
     const { reject } = one.answer;

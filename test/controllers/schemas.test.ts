@@ -252,6 +252,15 @@ test("who deploys many contracts holds up nobody else's", async () => {
   expect(order).toEqual(["many", "many", "other", "many"]);
 });
 
+test("of one who deploys without end so many contracts wait, and the rest is refused at once", async () => {
+  const sent = Array.from({ length: 100 }, () => readContractApart("{}", "contract.json", "endless"));
+  const other = readContractApart("{}", "contract.json", "another");
+  const refused = (await Promise.allSettled(sent)).filter(({ status }) => status === "rejected");
+  expect(refused.length).toBeGreaterThan(30);
+  expect(refused[0]).toMatchObject({ reason: { code: "overloaded", retryAfterS: 1 } });
+  expect(await other).toMatchObject({ contract: undefined });
+});
+
 test("a check that still waits at its limit is taken out of the line", async () => {
   const check = checkThread("limited");
   const slow = JSON.stringify({ pattern: "\\s+$" });
