@@ -19,6 +19,8 @@ export interface Program {
   chosen: Chosen | undefined;
 }
 
+/** With fewer columns than these beside the names, help leaves the breaking of lines to the terminal. */
+const NARROWEST = 16;
 const withValue = new Set(["--output", "--url", "--root"]);
 
 /** The command tree with everything listed and only what `argv` names loaded. */
@@ -104,7 +106,7 @@ function quieten(command: Command, write: (text: string) => void, local = false)
   command
     .exitOverride()
     .configureOutput({ writeOut: write, writeErr: () => {}, outputError: () => {} })
-    .configureHelp({ formatHelp: (one, helper) => formatHelp(one, helper, local) })
+    .configureHelp({ formatHelp: (one, helper) => formatHelp(one, helper, local), minWidthToWrap: NARROWEST })
     .showSuggestionAfterError(true);
 }
 

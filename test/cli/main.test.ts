@@ -22,6 +22,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { isNoun } from "#commands/command.ts";
 import { changeSetting } from "#commands/config/change.ts";
 import { oneSetting } from "#commands/config/settings.ts";
+import { createProgram } from "#commands/program.ts";
 import { groups } from "#commands/registry.ts";
 import { makeCertificate } from "#daemon/http/tls/certificate.ts";
 import { listen } from "../listen.ts";
@@ -58,6 +59,15 @@ test("--help lists every command on stdout and exits 0", async () => {
     expect([code, stderr]).toEqual([0, ""]);
     for (const group of groups) for (const name of Object.keys(group.commands)) expect(stdout).toContain(`  ${name} `);
     expect(stdout).not.toMatch(CONTROL);
+  }
+});
+
+test("help on a narrow terminal breaks between words", async () => {
+  const { root } = await createProgram(["sync"], () => {});
+  for (const command of [root, ...root.commands]) {
+    const help = command.configureOutput({ getOutHelpWidth: () => 40 }).helpInformation();
+    const described = help.split("\n").filter((line) => /^ {2}[a-z]/.test(line));
+    for (const line of described) expect(line.length, line).toBeLessThanOrEqual(40);
   }
 });
 
