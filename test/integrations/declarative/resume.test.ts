@@ -125,3 +125,25 @@ test("a stream that has no partitions any more is read from its beginning; a tim
   await read(source, { state: { cursor: "2024-05-01" } });
   expect(from).toEqual(["2024-01-01", "2024-05-01"]);
 });
+
+test("where one cursor stands for all partitions, not every one of them ends in a checkpoint", async () => {
+  const origin = await vendor((request, response) =>
+    json(response, { items: [{ id: request.at.searchParams.get("p"), at: day(1) }] }),
+  );
+  const values = Array.from({ length: 200 }, (_, at) => `p${at}`);
+  const request_option = { type: "RequestOption", inject_into: "request_parameter", field_name: "p" };
+  let states = 0;
+  const { records } = await read(
+    manifest(origin, {
+      sync: {
+        ...{ type: "DatetimeBasedCursor", cursor_field: "at", datetime_format: "%Y-%m-%d" },
+        ...{ start_datetime: day(0), end_datetime: day(30), global_substream_cursor: true },
+      },
+      retriever: { partition_router: { type: "ListPartitionRouter", cursor_field: "p", values, request_option } },
+    }),
+    { onState: () => void states++ },
+  );
+  expect(records).toHaveLength(values.length);
+  // One a second, however slow the machine.
+  expect(states).toBeLessThan(50);
+});

@@ -56,7 +56,7 @@ export interface StateTracker {
   done(partition: PartitionValues, cursor: string | null): void;
   /** Where a parent stream has ended: it counts once all its partitions were read. */
   parentDone(name: string, state: unknown): void;
-  /** True when it is time for a checkpoint: after every slice while the state is small, then once a second. */
+  /** True when it is time for a checkpoint: after every slice while the state is small and says something new, else once a second. */
   due(): boolean;
   /** `whole`: everything was read. */
   snapshot(whole?: boolean): ConnectorState;
@@ -165,7 +165,7 @@ export function stateTracker(
     },
     parentDone: (name, state) => void parents.set(name, state),
     due() {
-      if (partitions.size > SMALL && clock.monotonic() - lastSnapshot < 1000) return false;
+      if ((together || partitions.size > SMALL) && clock.monotonic() - lastSnapshot < 1000) return false;
       lastSnapshot = clock.monotonic();
       return true;
     },
