@@ -16,6 +16,7 @@ test("a secret is hidden as an address and as any JSON writes it, a key in PEM t
     for (const written of [
       ...[secret, json, ascii, json.replaceAll("/", "\\/"), JSON.stringify({ key: secret.trim() })],
       ...[encodeURIComponent(secret), new URLSearchParams({ secret }).toString()],
+      encodeURIComponent(encodeURIComponent(secret)),
     ])
       expect(redactText(`refused: ${written}.`, [secret])).toMatch(/^refused: .{0,8}\[redacted\].{0,6}$/s);
     expect(redactText(`50% of ${json}`, [secret])).not.toContain(json.slice(3, -5));

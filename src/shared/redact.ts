@@ -78,11 +78,16 @@ function patternOf(secret: string): RegExp {
   return pattern;
 }
 
+/** A sign of an address within an address, three times over. */
+const PERCENT = "%(?:25){0,3}";
+
 // Each character as it is, or percent-encoded, or as JSON escapes it (\n, \/, \u00e9); a space may be a plus.
 function encoded(secret: string): RegExp {
   const forms = new Map<string, string>();
   for (const character of new Set(secret)) {
-    const bytes = [...new TextEncoder().encode(character)].map((byte) => `%${byte.toString(16).padStart(2, "0")}`);
+    const bytes = [...new TextEncoder().encode(character)].map(
+      (byte) => `${PERCENT}${byte.toString(16).padStart(2, "0")}`,
+    );
     const units = Array.from(
       { length: character.length },
       (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`,
