@@ -144,15 +144,20 @@ async function reserveNext(
   candidates: readonly Candidate[],
   refusal: unknown,
 ): Promise<Reservation> {
+  if (!isExhausted(refusal)) throw refusal;
   for (const { worst } of candidates) {
-    if (!isMagicError(refusal) || refusal.code !== "insufficient_quota") break;
     try {
       return await budgets.reserve(accounts, worst ?? 0);
-    } catch {
-      // What the first one was refused for tells best what to change.
+    } catch (error) {
+      if (!isExhausted(error)) throw error;
     }
   }
+  // What the first one was refused for tells best what to change.
   throw refusal;
+}
+
+function isExhausted(error: unknown): boolean {
+  return isMagicError(error) && error.code === "insufficient_quota";
 }
 
 function afforded(raised: boolean | Promise<boolean>): boolean | Promise<boolean> {

@@ -88,8 +88,8 @@ function toolProblem(request: ChatRequest): RequestProblem | null {
     if (!request.tools?.length) {
       return { param: "tool_choice", detail: "'tool_choice' is only allowed when 'tools' are given." };
     }
-    const { tools } = request;
-    const unknown = chosen(choice).find((one) => !tools.some((tool) => isSame(tool, one)));
+    const known = new Set(request.tools.map(keyOf));
+    const unknown = chosen(choice).find((one) => !known.has(keyOf(one)));
     if (unknown) {
       const detail = `'tool_choice' names '${nameOf(unknown)}', which is not among 'tools'.`;
       return { param: "tool_choice", detail };
@@ -111,8 +111,8 @@ function chosen(choice: ToolChoice): readonly object[] {
 }
 
 // A custom tool is not the function of its name.
-function isSame(tool: object, choice: object): boolean {
-  return fields(tool)["type"] === fields(choice)["type"] && nameOf(tool) === nameOf(choice);
+function keyOf(tool: object): string {
+  return `${fields(tool)["type"]}:${nameOf(tool)}`;
 }
 
 // Of a tool, or of what chooses one: `{"type": "function", "function": {"name"}}`.
