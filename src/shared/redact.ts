@@ -93,7 +93,8 @@ function encoded(secret: string): RegExp {
       (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`,
     );
     const escaped = [JSON.stringify(character).slice(1, -1), `\\${character}`, units.join("")].map(RegExp.escape);
-    const written = [RegExp.escape(character), bytes.join(""), ...(/\w/.test(character) ? [] : escaped)];
+    // Each once: the same way twice makes the search of what nearly is the secret double with every such character.
+    const written = new Set([RegExp.escape(character), bytes.join(""), ...(/\w/.test(character) ? [] : escaped)]);
     forms.set(character, `(?:${[...written, ...(character === " " ? ["\\+"] : [])].join("|")})`);
   }
   return new RegExp([...secret].map((character) => forms.get(character)).join(""), "gi");
