@@ -10,7 +10,7 @@ export type ContractJob =
   | { readonly previous: ControllerContract; readonly next: ControllerContract };
 
 /** Of one owner; each may take seconds, and holds its caller's bundle. */
-const MOST_WAITING = 64;
+const MOST_WAITING = 256;
 
 const work = jobThread<ContractJob, ContractReading | Break[]>(
   "contracts",
@@ -18,7 +18,7 @@ const work = jobThread<ContractJob, ContractReading | Break[]>(
   MOST_WAITING,
 );
 
-/** What `readContract` answers. Of one owner one after the other, so that who sends many holds up nobody else's; with 64 waiting the next is `overloaded`. */
+/** What `readContract` answers. Of one owner one after the other, so that who sends many holds up nobody else's; with 256 waiting the next is `overloaded`. */
 export function readContractApart(
   content: string | Uint8Array,
   file: string,

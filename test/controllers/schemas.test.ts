@@ -253,7 +253,7 @@ test("who deploys many contracts holds up nobody else's", async () => {
 });
 
 test("of one who deploys without end so many contracts wait, and the rest is refused at once", async () => {
-  const sent = Array.from({ length: 100 }, () => readContractApart("{}", "contract.json", "endless"));
+  const sent = Array.from({ length: 300 }, () => readContractApart("{}", "contract.json", "endless"));
   const other = readContractApart("{}", "contract.json", "another");
   const refused = (await Promise.allSettled(sent)).filter(({ status }) => status === "rejected");
   expect(refused.length).toBeGreaterThan(30);
