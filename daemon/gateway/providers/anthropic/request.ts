@@ -15,7 +15,7 @@ import {
   toolMarks,
   toolPlan,
 } from "../content.ts";
-import { addressOf } from "../openai/services.ts";
+import { isAt } from "../openai/services.ts";
 import { supportOf } from "../support.ts";
 import { type ClaudeThoughts, lacksThinking } from "../thoughts/claude.ts";
 import { type MemberNames, sentInput, withNames } from "./member-names.ts";
@@ -92,8 +92,8 @@ export function anthropicRequest(given: ChatRequest, target: Target, thoughts: C
 }
 
 // Microsoft's service knows no turns of the system, whatever the model hears.
-function isFoundry({ baseUrl }: Target): boolean {
-  return baseUrl !== null && addressOf(baseUrl).hostname.endsWith(".azure.com");
+function isFoundry(target: Target): boolean {
+  return isAt(target, /\.azure\.com$/);
 }
 
 // The service refuses what looks like an e-mail address or a telephone number, and what is long; it asks for a hash instead.

@@ -64,7 +64,8 @@ export function isMistral(target: Target): boolean {
   return serviceOf(target).mistral || /(mi|mini|magi|dev|code)stral|(mi|pi|vo)xtral/i.test(target.model);
 }
 
-function isAt(target: Target, hosts: RegExp): boolean {
+/** Its base URL, where it has one, names such a host. */
+export function isAt(target: Target, hosts: RegExp): boolean {
   return target.baseUrl !== null && hosts.test(addressOf(target.baseUrl).hostname);
 }
 
