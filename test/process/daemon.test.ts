@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -158,6 +158,29 @@ test.each(["daemon.starting.json", "credentials.json", ".gitignore"])(
     expect(await start(made)).toMatchObject({ code: 1, failure });
   },
 );
+
+test("doctor --fix removes a damaged lock file, and leaves what it cannot judge in its place", async () => {
+  const made = await temporaryProject();
+  const lock = join(made.root, ".magic", "daemon.lock");
+  await mkdir(lock, { recursive: true, mode: 0o700 });
+  await writeFile(join(lock, "mine"), "mine");
+  const left = { name: "state files", status: "failed", next: expect.stringContaining("left as it is") };
+  expect((await made.magic(["doctor", "--fix", "--json"])).json["checks"]).toContainEqual(
+    expect.objectContaining({ ...left, detail: `${lock} is no file` }),
+  );
+  expect(await readFile(join(lock, "mine"), "utf8")).toBe("mine");
+  await rm(lock, { recursive: true });
+  await symlink("daemon.lock", lock);
+  expect((await made.magic(["doctor", "--fix", "--json"])).json["checks"]).toContainEqual(
+    expect.objectContaining({ ...left, detail: expect.stringContaining("ELOOP") }),
+  );
+  await rm(lock);
+  await writeFile(lock, "this is no database");
+  expect((await made.magic(["doctor", "--fix", "--json"])).json["checks"]).toContainEqual(
+    expect.objectContaining({ name: "state files", status: "fixed" }),
+  );
+  expect(await readdir(join(made.root, ".magic"))).not.toContain("daemon.lock");
+});
 
 test("a project whose path is too long for SQLite is said to be so, and one that just fits runs", async () => {
   const made = await temporaryProject();

@@ -1,5 +1,5 @@
 // What doctor says of the files that a daemon needs to start: without one to ask, it reads them itself, and changes nothing.
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { errors } from "#contract/errors.ts";
 import { MIGRATION_TABLE, migrationNames } from "#contract/migrations.ts";
@@ -30,7 +30,7 @@ function databaseCheck({ root }: DoctorOptions): Check {
   const found =
     problemOf(path, "Restore it from a copy; the file was left as it is.", databaseProblem) ??
     problemOf(path, "Upgrade magic.", newerVersion);
-  if (found !== undefined) return { name, status: "failed", ...found };
+  if (found !== undefined) return { name, status: "failed", detail: found.detail, next: found.next };
   return { name, status: "ok", detail: "sound, or not made yet" };
 }
 
@@ -43,40 +43,47 @@ function newerVersion(path: string): string | undefined {
 function filesCheck({ root, env, fix }: DoctorOptions): Check {
   const name = "state files";
   const lock = join(stateFolder(root), runtimeNames.lock);
-  const damagedLock = problemOf(lock, "`magic doctor --fix` removes the lock file; it holds nothing.", databaseProblem);
-  // It holds nothing, and a daemon that lives would not have a damaged one.
-  if (damagedLock !== undefined && fix) {
-    rmSync(lock, { recursive: true, force: true });
-    return { name, status: "fixed", detail: `${damagedLock.detail}: removed` };
+  const lockFound = problemOf(lock, "Move it out of the way; it was left as it is.", databaseProblem);
+  // It holds nothing, and a daemon that lives would not have a damaged one. What cannot be judged is left.
+  if (lockFound?.damaged && fix) {
+    rmSync(lock);
+    return { name, status: "fixed", detail: `${lockFound.detail}: removed` };
   }
   const remove = "Restore it from a copy, or remove it: new credentials are made.";
   const found = [
-    damagedLock,
+    lockFound?.damaged
+      ? { ...lockFound, next: "`magic doctor --fix` removes the lock file; it holds nothing." }
+      : lockFound,
     problemOf(credentialsFile(stateFolder(root)), remove, credentialsProblem),
     problemOf(masterKeyFile(userStateFolder(env)), "Restore it from a copy.", keyProblem),
   ].filter((problem) => problem !== undefined);
   if (found.length === 0) return { name, status: "ok", detail: "sound, or not made yet" };
-  const told = (part: keyof Problem) => found.map((problem) => problem[part]);
+  const told = (part: "detail" | "next") => found.map((problem) => problem[part]);
   return { name, status: "failed", detail: told("detail").join("; "), next: [...new Set(told("next"))].join(" ") };
 }
 
 interface Problem {
   readonly detail: string;
   readonly next: string;
+  /** A file that was read, and is not sound; else it could not be judged. */
+  readonly damaged: boolean;
 }
 
 /** What `look` finds wrong with the file, which `next` helps against; what keeps it from being read is a problem, too. */
 function problemOf(path: string, next: string, look: (path: string) => string | undefined): Problem | undefined {
   try {
+    if (statSync(path, { throwIfNoEntry: false })?.isFile() === false)
+      return { detail: `${path} is no file`, next: "Move it out of the way; it was left as it is.", damaged: false };
     const detail = look(path);
-    return detail === undefined ? undefined : { detail, next };
+    return detail === undefined ? undefined : { detail, next, damaged: true };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     const refused = code === "EACCES" || code === "EPERM";
     return {
       detail: `${path} cannot be read: ${message}`,
-      next: refused ? "Correct its owner and permissions." : next,
+      next: refused ? "Correct its owner and permissions; it was left as it is." : next,
+      damaged: false,
     };
   }
 }
