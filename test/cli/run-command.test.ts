@@ -105,6 +105,13 @@ test("webhook listen refuses a secret that nothing can be signed with", async ()
       .rejects.toMatchObject({ code: "usage", extra: { next: expect.stringContaining("webhook roll") } });
 });
 
+test("webhook listen subscribes to nothing beside a webhook that exists", async () => {
+  await expect(
+    run(listenTo as CommandModule<never>, { options: { secret: "whsec_AAAA", events: "sync.failed" } }).ended,
+  ) //
+    .rejects.toMatchObject({ code: "usage", message: expect.stringContaining("--events") });
+});
+
 test("an id that would climb to another path is asked for nowhere", async () => {
   for (const id of ["", ".."])
     await expect(run(getCommand("key") as CommandModule<never>, { url: "http://127.0.0.1:9", args: [id] }).ended) //

@@ -21,10 +21,12 @@ export default defineCommand<{ port?: string; events?: string; secret?: string }
   configure: (command) =>
     command
       .option("--port <n>", "where to listen (default: any free port)")
-      .option("--events <list>", "what to subscribe to (default: everything)")
+      .option("--events <list>", "what to subscribe to (default: everything); not with --secret")
       .option("--secret <whsec_...>", "of a webhook that exists: none is made"),
   async run(context) {
     const { options, output, signal } = context;
+    if (options.secret !== undefined && options.events !== undefined)
+      throw new MagicError("usage", "--events subscribes, and with --secret there is a webhook already: choose one.");
     let secret = secretOf(options.secret);
     const server = createServer(async (request, response) => {
       const body = await collect(request, MAX_BODY).then(String, () => undefined);
