@@ -1,7 +1,7 @@
 // The audit log of a daemon, for commands.
 import type { AuditEntry, AuditVerification } from "#contract/wire/audit.ts";
 import type { ListPage } from "#contract/wire/list.ts";
-import type { ApiClient } from "./http.ts";
+import { type ApiClient, requestPage } from "./http.ts";
 
 export interface AuditFilters {
   readonly request_id?: string | undefined;
@@ -52,5 +52,5 @@ function auditPage(
   limit: number,
   starting_after: string | undefined,
 ): Promise<ListPage<AuditEntry>> {
-  return client.request("GET", "/v1/audit", { query: { ...filters, limit, starting_after } });
+  return requestPage(client, "/v1/audit", { query: { ...filters, limit, starting_after } });
 }

@@ -2,7 +2,7 @@
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import { nearest } from "#contract/suggest.ts";
 import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
-import type { ApiClient } from "./http.ts";
+import { type ApiClient, requestPage } from "./http.ts";
 import { pathPart } from "./path-part.ts";
 
 export interface InvokeAnswer {
@@ -138,7 +138,7 @@ const at = (name: string) => `/v1/controllers/${pathPart(name)}`;
 
 /** All of them; nothing is paged. */
 export async function listControllers(client: ApiClient): Promise<readonly ControllerSummary[]> {
-  return (await client.request<{ data: ControllerSummary[] }>("GET", "/v1/controllers")).data;
+  return (await requestPage<{ data: ControllerSummary[] }>(client, "/v1/controllers")).data;
 }
 
 /** Throws controller_not_found. */

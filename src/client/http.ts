@@ -135,6 +135,17 @@ export function foreign(origin: string): MagicError {
   return new MagicError("daemon_unavailable", detail, { extra: { reason: "foreign", next } });
 }
 
+/** A page of a list. Throws `daemon_unavailable` for an answer that is none: another program's API may know request ids, too. */
+export async function requestPage<P extends { readonly data: readonly unknown[] }>(
+  client: ApiClient,
+  path: string,
+  options?: ApiRequest,
+): Promise<P> {
+  const page = await client.request<P | null | undefined>("GET", path, options);
+  if (!Array.isArray(page?.data)) throw foreign(client.url);
+  return page;
+}
+
 // A long answer is no reason to give up, a daemon that does nothing at all is: so its health is asked for now and then.
 function watchForWedged(origin: URL, afterMs: number, fetcher: typeof fetch): { signal: AbortSignal; end: () => void } {
   const controller = new AbortController();

@@ -1,4 +1,5 @@
 // magic logs: what the daemon wrote, and with --follow what it writes. ndjson lines are the log's own.
+import { requestPage } from "#client/http.ts";
 import type { LogFilter } from "#client/logs.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
@@ -40,7 +41,7 @@ async function* linesOf(context: Context<Options>): AsyncGenerator<LogEntry> {
   const query = { ...filterOf(options), limit: limit ?? 1_000 };
   const client = await clientOf(context);
   for (let after: string | null | undefined; ; ) {
-    const page = await client.request<LogPage>("GET", "/v1/logs", {
+    const page = await requestPage<LogPage>(client, "/v1/logs", {
       query: { ...query, after: after ?? undefined },
       signal,
     });

@@ -1,5 +1,6 @@
 // list, get and delete: the same for connections, syncs, webhooks and connectors.
 import type { Command } from "commander";
+import { requestPage } from "#client/http.ts";
 import { pathPart } from "#client/path-part.ts";
 import type { ListPage } from "#contract/wire/list.ts";
 import type { Output } from "#output/output.ts";
@@ -54,7 +55,7 @@ export function listVerb<Row>({
         ...Object.fromEntries(Object.keys(filters).map((name) => [name, options[name]])),
       };
       const client = await clientOf(context);
-      const page = await client.request<ListPage<Row>>("GET", path(pathPart(context.args[0])), { query });
+      const page = await requestPage<ListPage<Row>>(client, path(pathPart(context.args[0])), { query });
       output.result(page, (paint) => table(page.data, columns, paint, `No ${nouns} yet.`));
       tellMore(output, page);
     },

@@ -1,4 +1,5 @@
 // magic usage: tokens and cost, summed by one key; a chart for people, JSON or CSV for machines.
+import { requestPage } from "#client/http.ts";
 import { clientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import { betweenOf } from "#commands/option-values.ts";
@@ -41,7 +42,7 @@ export default defineCommand<Options>({
       if (answer.headers.has("link")) output.note(more(MOST_ROWS, by));
       return output.result(text, () => text.trimEnd());
     }
-    const report = await client.request<UsageReport>("GET", "/v1/usage", { query, signal });
+    const report = await requestPage<UsageReport>(client, "/v1/usage", { query, signal });
     if (report.has_more) output.note(more(report.data.length, by));
     output.result(report, (paint) => show(report, paint, output.columns));
   },

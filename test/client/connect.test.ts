@@ -4,9 +4,10 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { listAudit } from "#client/audit.ts";
 import { connect } from "#client/daemon/connect.ts";
 import { inspectDaemon } from "#client/daemon/inspect.ts";
-import { createApiClient } from "#client/http.ts";
+import { createApiClient, requestPage } from "#client/http.ts";
 import { followLogs } from "#client/logs.ts";
 import type { CrashNote, RuntimeFile } from "#contract/protocol.ts";
 import { PROTOCOL } from "#contract/protocol.ts";
@@ -142,6 +143,17 @@ test("what is not a magic daemon is told so, and a key that cannot be one is not
   for (const token of ["a\nb", "ключ", "x".repeat(20_000)])
     expect(() => createApiClient({ ...options, token })).toThrow(expect.objectContaining({ code: "invalid_key" }));
 });
+
+test.each(['{"hello":"world"}', "[]", "null"])(
+  "another program's answer %s with a request id is no page",
+  async (body) => {
+    const url = await upstream((_request, response) => response.setHeader("x-request-id", "req_1").end(body));
+    const client = createApiClient({ url, token: undefined, environment: "sandbox" });
+    const told = { code: "daemon_unavailable", message: expect.stringContaining("not a magic daemon") };
+    await expect(requestPage(client, "/v1/keys")).rejects.toMatchObject(told);
+    await expect(listAudit(client, {}, 10)).rejects.toMatchObject(told);
+  },
+);
 
 test("a daemon of another protocol is named, not driven", async () => {
   place("http://127.0.0.1:9", { protocol: PROTOCOL + 1 });

@@ -1,4 +1,5 @@
 // magic model list: every model that can be named here: price, context, allowed or why not.
+import { requestPage } from "#client/http.ts";
 import { gatewayClientOf } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import type { Paint } from "#output/paint.ts";
@@ -25,7 +26,7 @@ export default defineCommand<Options>({
   async run(context) {
     const { options, output, signal } = context;
     const client = await gatewayClientOf(context);
-    const { data } = await client.request<{ data: readonly Model[] }>("GET", "/v1/models", {
+    const { data } = await requestPage<{ data: readonly Model[] }>(client, "/v1/models", {
       query: { all: true },
       signal,
     });
