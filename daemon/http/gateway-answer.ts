@@ -1,6 +1,7 @@
 // From an HTTP request to a gateway call, and from its answer to HTTP: a body at once, or server-sent events written straight to the
 // socket with its back-pressure. A client that leaves aborts the call's signal.
 import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import { headers as names } from "#contract/protocol.ts";
@@ -86,21 +87,26 @@ function headLines(reply: FastifyReply, { headers, body }: GatewayAnswer): strin
   return lines;
 }
 
-// A frame goes to the socket as one chunk in one piece, at once: Node would make four of it, a turn of its queue later. Not where the
-// answer is not chunked (HTTP/1.0) or waits for the one before it on the connection.
+// A frame goes to the socket as one chunk in one piece: Node would make four of it. Not where the answer is not chunked (HTTP/1.0) or waits
+// for the one before it on the connection.
 function openSink(raw: ServerResponse): FrameSink {
   const { socket } = raw;
   const direct = raw.chunkedEncoding && socket;
   const way = direct || raw;
   if (direct) {
     // The head travels with the first frame.
-    direct.cork();
+    holdBack(direct);
     raw.flushHeaders();
-    process.nextTick(() => direct.uncork());
   }
+  const write = direct
+    ? (frame: Uint8Array | string) => {
+        holdBack(direct);
+        return direct.write(chunkOf(frame));
+      }
+    : (frame: Uint8Array | string) => raw.write(frame);
   return {
     // What is written to a socket that has closed goes nowhere; the signal tells the pipeline. A chunk of nothing would be the last one.
-    write: (frame) => raw.destroyed || frame.length === 0 || way.write(direct ? chunkOf(frame) : frame),
+    write: (frame) => raw.destroyed || frame.length === 0 || write(frame),
     drained: () =>
       new Promise((resolve) => {
         if (raw.destroyed || !way.writableNeedDrain) return resolve();
@@ -113,6 +119,21 @@ function openSink(raw: ServerResponse): FrameSink {
         raw.on("close", settled);
       }),
   };
+}
+
+let heldBack: Socket[] = [];
+
+// What streams write in one turn of the loop leaves at its end, one write behind the other, for the same reason.
+function holdBack(socket: Socket): void {
+  if (socket.writableCorked > 0) return;
+  socket.cork();
+  if (heldBack.push(socket) === 1) setImmediate(letGo);
+}
+
+function letGo(): void {
+  const sockets = heldBack;
+  heldBack = [];
+  for (const socket of sockets) socket.uncork();
 }
 
 const CR = 0x0d;

@@ -171,6 +171,32 @@ test("an event is one chunk, whatever its letters; a client of HTTP/1.0 gets the
   expect(plain.toString("utf8", cut)).toBe(textOf(message));
 });
 
+test("each event of a stream reaches its client before the provider has another, however many streams speak at once", async () => {
+  const heard = new Map<string, () => void>();
+  upstream.answer = async (response, _request, body) => {
+    const said = (JSON.parse(body) as { messages: { content: string }[] }).messages[0]?.content ?? "";
+    asStream(response);
+    for (const piece of [1, 2, 3]) {
+      const arrived = new Promise<void>((resolve) => heard.set(`${said}${piece}`, resolve));
+      response.write(event(`${said}${piece}`));
+      await arrived;
+    }
+    response.end(`${event("", { finish_reason: "stop" })}data: [DONE]\n\n`);
+  };
+  const prompts = Array.from({ length: 20 }, (_, index) => `stream${index}-`);
+  const ends = await Promise.all(
+    prompts.map((prompt) => {
+      const socket = open();
+      socket.write(request({ stream: true, prompt }));
+      return received(socket, (bytes) => {
+        for (const piece of [1, 2, 3]) if (bytes.includes(`"${prompt}${piece}"`)) heard.get(`${prompt}${piece}`)?.();
+        return bytes.subarray(-5).equals(Buffer.from("0\r\n\r\n"));
+      });
+    }),
+  );
+  for (const bytes of ends) expect(textOf(messagesIn(bytes)[0] as Message)).toMatch(/data: \[DONE\]\n\n$/);
+});
+
 test("a body is as long as it says, short or long, in any letters", async () => {
   for (const length of [1, 11_000, 12_500, 40_000, 400_000]) {
     const content = "\u00fc\u{1f600}x".repeat(Math.ceil(length / 7));
