@@ -15,7 +15,7 @@ import { DatabaseSync } from "node:sqlite";
 import { MagicError } from "#contract/errors.ts";
 import { readProject } from "#contract/project-check.ts";
 import { makeFolder } from "#shared/make-folder.ts";
-import { PROJECT_FILE } from "#shared/paths.ts";
+import { CONTROLLERS_FOLDER, PROJECT_FILE } from "#shared/paths.ts";
 import { readPlainFile } from "#shared/plain-file.ts";
 import { edited } from "./edit.ts";
 import { renderFile, type Template } from "./render.ts";
@@ -29,13 +29,13 @@ export interface Changes {
 /** The folder of a project's controllers, as magic.yaml says it. Throws config_invalid for a file that is not valid. */
 export function controllersFolder(root: string): string {
   const path = join(root, PROJECT_FILE);
-  if (!existsSync(path)) return "controllers";
+  if (!existsSync(path)) return CONTROLLERS_FOLDER;
   const { config, problems } = readProject(readPlainFile(path), PROJECT_FILE);
   if (!config)
     throw new MagicError("config_invalid", `${path} is not valid: \`magic validate\` lists every problem.`, {
       extra: { problems },
     });
-  return config.controllers ?? "controllers";
+  return config.controllers ?? CONTROLLERS_FOLDER;
 }
 
 /** Makes the project's files that are missing; answers their names. What it makes is noted in `changes` beforehand. */

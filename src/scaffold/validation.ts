@@ -9,7 +9,7 @@ import { type Problem, sortProblems } from "#contract/problem.ts";
 import type { ProjectConfig } from "#contract/project.ts";
 import { readProject } from "#contract/project-check.ts";
 import { TYPES_FILE, typesOf } from "#contract/types.ts";
-import { PROJECT_FILE, shownPath } from "#shared/paths.ts";
+import { CONTROLLERS_FOLDER, PROJECT_FILE, shownPath } from "#shared/paths.ts";
 import { readPlainFile } from "#shared/plain-file.ts";
 import { whereWritable, writeEditorFiles, writeIfDifferent } from "./editor.ts";
 import { placeIn, type Read, warningsOf } from "./warnings.ts";
@@ -85,14 +85,16 @@ function checkProject(root: string, work: Work): void {
     throw new MagicError("not_found", `There is no folder ${root}.`, { extra: { next: "Check the path." } });
   const path = join(root, PROJECT_FILE);
   if (existsSync(path)) checkConfiguration(path, work);
-  const folder = resolve(root, work.config?.controllers ?? "controllers");
-  if (work.config?.controllers !== undefined && !existsSync(folder))
+  const named = work.config?.controllers ?? CONTROLLERS_FOLDER;
+  const folder = resolve(root, named);
+  // A project of the gateway's or of syncs alone has none, also where it writes the default out.
+  if (named !== CONTROLLERS_FOLDER && !existsSync(folder))
     work.problems.push({
       ...placeIn(work, shownPath(path, work.cwd), "/controllers"),
       code: "folder_missing",
-      message: `The folder ${work.config.controllers} does not exist.`,
+      message: `The folder ${named} does not exist.`,
       fix: "Make it, or correct `controllers` in magic.yaml.",
-      value: work.config.controllers,
+      value: named,
     });
   for (const controller of existsSync(folder) ? controllersIn(folder) : []) checkController(controller, work);
   const tsconfig = join(root, "tsconfig.json");

@@ -5,6 +5,8 @@ import { dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { MagicError } from "#contract/errors.ts";
 
 export const PROJECT_FILE = "magic.yaml";
+/** Where a project's controllers are, unless its magic.yaml says otherwise. */
+export const CONTROLLERS_FOLDER = "controllers";
 
 /** The user's state folder: master key, user configuration, compile cache. `MAGIC_HOME` overrides it. Throws state_unusable where there is no home. */
 export function userStateFolder(env: NodeJS.ProcessEnv = process.env): string {

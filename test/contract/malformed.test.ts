@@ -330,6 +330,22 @@ test("a folder of broken contracts: every file is named, nothing stops the rest"
   }
 });
 
+test("a folder of controllers that is not there is a problem, but not where it is the one that every project has by default", () => {
+  const folder = join(tmpdir(), `magic-no-controllers-${process.pid}`);
+  const codes = (more: object) => {
+    writeFileSync(join(folder, "magic.yaml"), JSON.stringify({ version: 1, ...more }));
+    return validatePaths([], folder, folder).problems.map(({ code, pointer }) => [code, pointer]);
+  };
+  try {
+    mkdirSync(folder, { recursive: true });
+    expect(codes({})).toEqual([]);
+    expect(codes({ controllers: "controllers" })).toEqual([]);
+    expect(codes({ controllers: "units" })).toEqual([["folder_missing", "/controllers"]]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
 const unserved = (gateway: object): string[] => {
   const folder = join(tmpdir(), `magic-unserved-${process.pid}`);
   try {
