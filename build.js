@@ -107,8 +107,11 @@ await build({
 });
 // By themselves: what the command line shares with the daemon would be split off, and every file costs a millisecond of a start.
 const external = ["esbuild", "pg-native"];
-for (const entryPoints of [{ main: "src/main.ts" }, programs]) {
-  const options = { ...common, entryPoints, banner, external, plugins: [builtinsAsTheyAre], metafile: true };
+for (const [entryPoints, inject] of [
+  [{ main: "src/main.ts" }, []],
+  [programs, ["daemon/node-globals.ts"]],
+]) {
+  const options = { ...common, entryPoints, inject, banner, external, plugins: [builtinsAsTheyAre], metafile: true };
   refuseLostNames((await build(options)).metafile.inputs);
 }
 await build({
