@@ -297,6 +297,11 @@ describe("what comes back whole", () => {
   test.each([
     ["invalid JSON", '{"choices":[', 200],
     ["an error behind 200", '{"error":{"message":"sk-canary-0123456789abcdef is bad","type":"server_error"}}', 200],
+    [
+      "a refusal that quotes it as its code and parameter",
+      '{"error":{"message":"m","type":"t","code":"sk-canary-0123456789abcdef","param":"header sk-canary-0123456789abcdef"}}',
+      400,
+    ],
     ["no choices", '{"choices":[]}', 200],
     ["an array", "[]", 200],
   ])("%s is a failure that names no key", async (_name, body, status) => {

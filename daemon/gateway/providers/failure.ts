@@ -1,7 +1,7 @@
 // What went wrong at an upstream, in one form for all providers. The pipeline decides by it whether to try again; the client
 // gets it in OpenAI's form. Its message never holds a credential: adapters build it with `failure()`.
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
-import { redactText } from "#shared/redact.ts";
+import { redactor } from "#shared/redact.ts";
 
 export type FailureKind =
   | "rate_limit" // 429 that a later try may pass
@@ -85,25 +85,31 @@ const TOO_LONG =
   /(prompt|input) is too long|context (length|limit|window|size)|token count .*exceeds|input tokens exceed|tokens exceeds maximum length|maximum prompt length/i;
 
 const LONGEST = 2000;
+/** Of a code, or of the name of a parameter. */
+const LONGEST_NAME = 200;
 const LOOKED_AT = 16_000;
 
-/** Builds a failure; `secrets` are cut out of the message, which is capped at 2,000 characters. */
+/** Builds a failure; `secrets` are cut out of what an upstream may say: the message, which is capped at 2,000 characters, the code and the parameter. */
 export function failure(
   kind: FailureKind,
   message: string,
   more: Partial<Omit<Failure, "kind" | "message">> & { readonly secrets?: readonly string[] } = {},
 ): Failure {
   const { secrets, ...fields } = more;
+  const clean = redactor(secrets);
   // Cut after it was cleaned: of a secret that is cut apart the beginning would stay.
-  const text = redactText(message.slice(0, LOOKED_AT), secrets).slice(0, LONGEST);
+  const cleaned = (said: string, longest: number) => clean(said.slice(0, LOOKED_AT)).slice(0, longest);
+  const text = cleaned(message, LONGEST);
+  const { param = null, code = shapes[kind].code } = fields;
   const made = {
     kind,
     message: text,
     upstreamStatus: null,
-    param: null,
     retryAfterMs: null,
     ...shapes[kind],
     ...fields,
+    param: param && cleaned(param, LONGEST_NAME),
+    code: code && cleaned(code, LONGEST_NAME),
   };
   return kind === "invalid" && isVague(made.code) && TOO_LONG.test(text)
     ? { ...made, code: "context_length_exceeded" }
