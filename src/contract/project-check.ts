@@ -5,6 +5,7 @@ import { toPointer } from "./json-pointer.ts";
 import { type Problem, sortProblems } from "./problem.ts";
 import { ProjectConfig } from "./project.ts";
 import { type ProviderConfig, providerTypes } from "./project-gateway.ts";
+import { providerFaults } from "./provider-faults.ts";
 import { readSource, type Source } from "./source.ts";
 import { nearest } from "./suggest.ts";
 
@@ -60,6 +61,8 @@ function references(source: Source, config: ProjectConfig): Problem[] {
   for (const [name, provider] of Object.entries(gateway.providers ?? {})) {
     for (const [message, fix] of providerGaps(name, provider))
       add(toPointer(["gateway", "providers", name]), "provider_incomplete", message, fix);
+    for (const { path, problem, fix } of providerFaults(provider))
+      add(toPointer(["gateway", "providers", name, ...path]), "bad_form", `\`${path.at(-1)}\` ${problem}.`, fix);
   }
   const aliases = gateway.models?.aliases ?? {};
   for (const start of Object.keys(aliases)) {

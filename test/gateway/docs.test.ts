@@ -24,6 +24,29 @@ test("a key whose variable is not set is told apart from one that nobody wrote",
   expect(providers.get("google")?.missing).toBe("gateway.providers.google.api_key is not set");
 });
 
+test("what the environment fills in loses the line end of its file, and is no provider where no request can carry it", () => {
+  const base_url = "http://127.0.0.1:1/v1\r\n";
+  const { providers } = compileEngagement({
+    providers: {
+      openai: { api_key: "sk-key\r\n", headers: { a: "b\n" }, base_url },
+      anthropic: { api_key: "sk-\u20ac" },
+      mine: { type: "openai", base_url: "http://a b/v1" },
+      bedrock: { api_key: "key", region: "us/east" },
+    },
+  });
+  expect(providers.get("openai")).toMatchObject({
+    missing: null,
+    baseUrl: "http://127.0.0.1:1/v1",
+    credentials: { apiKey: "sk-key" },
+    headers: { a: "b" },
+  });
+  expect(providers.get("anthropic")?.missing).toBe(
+    "gateway.providers.anthropic.api_key holds a character that no header can carry",
+  );
+  expect(providers.get("mine")?.missing).toBe("gateway.providers.mine.base_url is no URL");
+  expect(providers.get("bedrock")?.missing).toBe("gateway.providers.bedrock.region is no AWS region");
+});
+
 test("every strategy and every key of usage is named", () => {
   for (const strategy of strategies) expect(text).toMatch(new RegExp(`^\\| \`${strategy}\` +\\|`, "m"));
   expect(text).toContain(`--by ${usageKeys.join("|")}`);

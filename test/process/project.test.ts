@@ -41,6 +41,39 @@ test("what stands behind a name with a line end is looked at", () => {
   ]);
 });
 
+test("what no request can carry is refused where it stands in the file, and left for later where the environment has it", () => {
+  const gateway = {
+    providers: {
+      openai: { api_key: "sk-\u20ac", base_url: "http://a:99999/v1" },
+      bedrock: { region: "us east 1", session_token: "a\nb" },
+      mine: {
+        type: "openai",
+        base_url: "http://a b/v1",
+        headers: { "a b": "x", Connection: "close", c: "x\ny", d: "\u00e9" },
+      },
+      fine: {
+        type: "openai",
+        base_url: `\${env:URL}`,
+        api_key: "key\n",
+        headers: { Host: "virtual.example", a: `\${env:A}` },
+      },
+    },
+  };
+  const { problems } = readProject(JSON.stringify({ gateway }, null, 1), "magic.yaml");
+  expect(problems.every(({ code }) => code === "bad_form")).toBe(true);
+  expect(problems.map(({ pointer }) => pointer.slice("/gateway/providers/".length))).toEqual([
+    "openai/api_key",
+    "openai/base_url",
+    "bedrock/region",
+    "bedrock/session_token",
+    "mine/base_url",
+    "mine/headers/a b",
+    "mine/headers/Connection",
+    "mine/headers/c",
+  ]);
+  expect(JSON.stringify(problems)).not.toContain("\u20ac");
+});
+
 test("a name that every object inherits is nobody's secret, database or alias", async () => {
   await save(
     "secrets: { A: a }\ndatabases: { main: { url: 'sqlite:x.db' } }\ngateway: { models: { aliases: { b: openai/c } } }\n",

@@ -2,11 +2,13 @@
 // it came, to its end, so that a reload drops nothing.
 import { modelPattern, type Pattern } from "#contract/model-pattern.ts";
 import { providerTypes } from "#contract/project-gateway.ts";
+import { providerFaults } from "#contract/provider-faults.ts";
 import { type ServiceTier, serviceTiers } from "#daemon/gateway/format/usage.ts";
 import { maxOutputTokens } from "#daemon/gateway/pricing/output-limits.ts";
 import { flatPrice, type Price } from "#daemon/gateway/pricing/price.ts";
 import type { Credentials, ProviderKind, Target } from "#daemon/gateway/providers/adapter.ts";
 import { isLoopback } from "#shared/loopback.ts";
+import { cleanWithin } from "#shared/redact.ts";
 import type {
   BudgetConfig,
   GatewayConfig,
@@ -29,7 +31,7 @@ export interface ConfiguredProvider {
   readonly free: boolean;
   /** Models that magic.yaml says it serves; patterns too. */
   readonly models: readonly string[];
-  /** What is missing for it to be called, in words; null when nothing is. */
+  /** What is missing or wrong, so that it cannot be called, in words; null when nothing is. */
   readonly missing: string | null;
 }
 
@@ -152,7 +154,9 @@ export function splitModel(name: string): { readonly provider: string; readonly 
   return { provider: name.slice(0, slash), model: name.slice(slash + 1) };
 }
 
-function configured(name: string, config: ProviderConfig): ConfiguredProvider {
+function configured(name: string, written: ProviderConfig): ConfiguredProvider {
+  // Keys come from files, whose last line ends: none begins or ends with a blank.
+  const config = cleanWithin(written, (text) => text.trim()) as ProviderConfig;
   const kind = config.type ?? providerTypes.find((known) => known === name) ?? "openai";
   const baseUrl = config.base_url?.replace(/\/+$/, "") || null;
   const credentials: Credentials = {
@@ -191,6 +195,8 @@ function missingFor(
   config: ProviderConfig,
 ): string | null {
   const at = `gateway.providers.${name}`;
+  const [fault] = kind === "sandbox" ? [] : providerFaults(config);
+  if (fault) return `${[at, ...fault.path].join(".")} ${fault.problem}`;
   const unset = (key: "api_key" | "base_url" | "region") =>
     `${at}.${key} is ${config[key] === "" ? "empty: the daemon was started without the variable that it names" : "not set"}`;
   if (kind === "sandbox") return null;
