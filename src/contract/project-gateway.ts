@@ -160,7 +160,8 @@ export const GatewayConfig = Type.Object(
     ),
     prices: Type.Optional(
       Type.Record(AnyName, PriceConfig, {
-        description: "By provider/model, for a service tier provider/model@priority; overrides the built-in prices.",
+        description:
+          "By provider/model or a bare model id, for a service tier provider/model@priority; overrides the built-in prices.",
       }),
     ),
     limits: Type.Optional(

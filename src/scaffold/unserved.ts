@@ -10,7 +10,7 @@ export interface Unserved {
   readonly model: string;
 }
 
-/** A policy passes over such a candidate without a word; a default and an alias are a 404. */
+/** A policy passes over such a candidate without a word; a default and an alias are a 404; a price is nobody's. */
 export function unservedModels(gateway: GatewayConfig): Unserved[] {
   const { providers = {}, policies = {}, models: { aliases = {} } = {} } = gateway;
   const candidates = Object.entries(policies).flatMap(([name, policy]) =>
@@ -23,6 +23,7 @@ export function unservedModels(gateway: GatewayConfig): Unserved[] {
     ...(gateway.default === undefined ? [] : [{ pointer: "/default", model: gateway.default }]),
     ...Object.entries(aliases).map(([name, model]) => ({ pointer: toPointer(["models", "aliases", name]), model })),
   ];
+  const priced = Object.keys(gateway.prices ?? {}).map((model) => ({ pointer: toPointer(["prices", model]), model }));
   const pinned = (model: string) => {
     const [provider = "", ...rest] = model.split("/");
     return rest.length === 0 || provider === "sandbox" || Object.hasOwn(providers, provider);
@@ -44,6 +45,7 @@ export function unservedModels(gateway: GatewayConfig): Unserved[] {
   return [
     ...asked.filter(({ model }) => !pinned(model) && !Object.hasOwn(aliases, model) && !found(model)),
     ...candidates.filter(({ model }) => !pinned(model) && !Object.hasOwn(aliases, model)),
+    ...priced.filter(({ model }) => !pinned(model) && !model.split("/", 1)[0]?.includes("*")),
   ];
 }
 

@@ -365,12 +365,15 @@ test("models that no provider of magic.yaml serves are warned of, wherever they 
     models: { aliases: { good: "openai/a", bad: "opnai/a", listed: "meta/c", other: "d/e" } },
     policies: { p: { candidates: ["openai/a", { model: "gogle/b" }, "meta/c", "sandbox/echo", "good"] } },
     default: "nobody/d",
+    prices: { "openai/a": {}, "opnai/a": {}, b: {}, "*/c": {}, "opn*": {}, "opnai/d*": {} },
   };
   expect(unserved(gateway)).toEqual([
     "/gateway/default",
     "/gateway/models/aliases/bad",
     "/gateway/policies/p/candidates/1",
     "/gateway/policies/p/candidates/2",
+    "/gateway/prices/opnai~1a",
+    "/gateway/prices/opnai~1d*",
   ]);
 });
 

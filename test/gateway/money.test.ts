@@ -40,6 +40,9 @@ describe("golden costs", () => {
     prices: {
       "openai/gpt-4o": { input: 3, output: 12, cache_read: 1, reasoning: 20 },
       "far/*": { input: 0.07, output: 0.123456 },
+      "gpt-4.1": { input: 4, output: 5 },
+      "gpt-4.1*": { input: 40, output: 50 },
+      "azure/gpt-4.1": { input: 6, output: 7 },
     },
   });
   const catalogue = createCatalogue();
@@ -72,6 +75,10 @@ describe("golden costs", () => {
     // the override: 3 / 1 / as input / 12, reasoning 20
     ["openai/gpt-4o", [10, 10, 10, 10, 10], 0.00039],
     ["far/llama", [1_000_000, 0, 0, 1, 0], 0.070000123456],
+    // a bare id is the model's wherever it is served, but where its full name has a price
+    ["openai/gpt-4.1", [1, 0, 0, 1, 0], 0.000009],
+    ["azure/gpt-4.1", [1, 0, 0, 1, 0], 0.000013],
+    ["openai/gpt-4.1-mini", [1, 0, 0, 1, 0], 0.00009],
     // a price of more than six decimals, a twelfth of a dollar: 10 x 0.1 + 12000 / 12 + 5 x 0.4
     ["openrouter/google/gemini-2.5-flash-lite", [10, 0, 12_000, 5, 0], 0.001003],
     ["own/anything", [1_000_000, 5, 5, 1_000_000, 5], 0],

@@ -69,7 +69,7 @@ export interface Engagement {
 }
 
 export interface PriceOverrides {
-  /** The price under the very name first, then the first pattern that fits. */
+  /** The price under the very name first, then under the bare id, then the first pattern that fits. */
   find(provider: string, model: string): Price | undefined;
   /** What stands under the name of a model and a service tier (`openai/gpt-5@priority`). */
   services(provider: string, model: string): ReadonlyMap<ServiceTier, Price> | undefined;
@@ -289,6 +289,10 @@ function finderOf(prices: readonly (readonly [name: string, price: PriceConfig])
     if (name.includes("*")) patterns.push({ pattern: modelPattern(name), price });
     else exact.set(name, price);
   }
+  // As a pattern without a slash, a bare id stands for the model wherever it is served.
+  const bare = (model: string) => (model.includes("/") ? undefined : exact.get(model));
   return (provider, model) =>
-    exact.get(`${provider}/${model}`) ?? patterns.find(({ pattern }) => pattern.fits(provider, model))?.price;
+    exact.get(`${provider}/${model}`) ??
+    bare(model) ??
+    patterns.find(({ pattern }) => pattern.fits(provider, model))?.price;
 }
