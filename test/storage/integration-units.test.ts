@@ -270,6 +270,24 @@ describe.each(dialectsWith(postgres))("on $name", ({ name, open }) => {
     expect(await runs.get({ id: run, environment })).toBeNull();
   });
 
+  test("many syncs of the same connections are triggered at once while somebody reads: every run is kept", async () => {
+    const storage = await open();
+    const { run: runs, sync } = storage.units;
+    const syncs = Array.from({ length: 40 }, (_, i) => `sync_${i}`);
+    for (const id of syncs) await aSync(storage, id);
+    const finish = { status: "completed" as const, now, result: { records_synced: 1 } };
+    let triggering = true;
+    const ends = Promise.allSettled(
+      syncs.map((id) => runs.atOnce({ begin: start(`run_of_${id}`, id), finish, ordinal: 1 })),
+    ).finally(() => {
+      triggering = false;
+    });
+    while (triggering) await sync.list({ environment, page: { limit: 5 } });
+    expect((await ends).filter(({ status }) => status === "rejected")).toEqual([]);
+    const { rows } = await sync.list({ environment, page: { limit: 100 } });
+    expect(rows.map(({ records_synced }) => records_synced)).toEqual(syncs.map(() => 1));
+  });
+
   test("a sync's oldest runs go with their rejects, a few at a time; its sums stay", async () => {
     const storage = await open();
     await aSync(storage);

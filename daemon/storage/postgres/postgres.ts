@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type DialectAdapter, Kysely, PostgresDialect, sql } from "kysely";
 import pg from "pg";
 import { MagicError } from "#contract/errors.ts";
+import { createTurns, type Turns } from "#shared/turns.ts";
 import { unitsClient } from "../client.ts";
 import { translate } from "../failure.ts";
 import { findUnit, type Unit } from "../find-unit.ts";
@@ -37,8 +38,13 @@ export async function openPostgres(connectionString: string, bounds: UnitBounds 
   await migrateOnce(connectionString);
   // A pooler hands the server's sessions from one to another: what is set for a session there would hold for strangers, and theirs for us.
   let pooler = false;
+  // Whoever reads a table from end to end meets everyone who writes to it, and while tables are small that is what is planned. Where it
+  // must be done all the same, its cost looks worth a compilation, which takes longer than the query.
+  const settings = { statement_timeout: bounds.statementMs, enable_seqscan: "off", jit: "off" };
+  const locally = Object.entries(settings).map(([name, value]) => `set local ${name} = ${value}`);
   const limit = async (client: pg.ClientBase): Promise<void> => {
-    const direct = `select set_config('statement_timeout', '${bounds.statementMs}', false) where pg_backend_pid() = ${numberOf(client)}`;
+    const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', false)`);
+    const direct = `select ${set.join(", ")} where pg_backend_pid() = ${numberOf(client)}`;
     const { rows } = await client.query({ text: direct, query_timeout: bounds.connectMs } as pg.QueryConfig);
     pooler = rows.length === 0;
   };
@@ -47,7 +53,23 @@ export async function openPostgres(connectionString: string, bounds: UnitBounds 
   const probe = poolOf({ connectionString, max: 1, idleTimeoutMillis: 0 }, ofChecks);
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
 
-  async function runUnit(unit: Unit, args: unknown): Promise<unknown> {
+  const meetings = createTurns();
+
+  // Once units of a name have met, all of that name come one after another until none waits: together they would only meet again.
+  async function runUnit(name: string, unit: Unit, args: unknown): Promise<unknown> {
+    let leave = meetings.taken(name) ? await queueUp(meetings, name, bounds.connectMs) : undefined;
+    const tryAgain = async (attempt: number): Promise<void> => {
+      if (leave === undefined) leave = await queueUp(meetings, name, bounds.connectMs);
+      else await sleep(Math.random() * 4 * 2 ** Math.min(attempt, 6));
+    };
+    try {
+      return await untilAlone(unit, args, tryAgain);
+    } finally {
+      leave?.();
+    }
+  }
+
+  async function untilAlone(unit: Unit, args: unknown, tryAgain: (attempt: number) => Promise<void>): Promise<unknown> {
     for (let attempt = 1; ; attempt++) {
       let committing = false;
       try {
@@ -55,7 +77,7 @@ export async function openPostgres(connectionString: string, bounds: UnitBounds 
           .transaction()
           .setIsolationLevel("serializable")
           .execute(async (transaction) => {
-            if (pooler) await sql`set local statement_timeout = ${sql.lit(bounds.statementMs)}`.execute(transaction);
+            if (pooler) await sql.raw(locally.join("; ")).execute(transaction);
             const result = await unit(transaction, args);
             committing = true;
             return result;
@@ -67,12 +89,12 @@ export async function openPostgres(connectionString: string, bounds: UnitBounds 
           const open = committing && known?.code === "storage_unavailable" && !undone.has(code);
           throw open ? uncertain(error) : (known ?? error);
         }
-        await sleep(Math.random() * 4 * 2 ** Math.min(attempt, 6));
+        await tryAgain(attempt);
       }
     }
   }
 
-  const units = unitsClient(async (noun, unit, args) => runUnit(findUnit(noun, unit), args));
+  const units = unitsClient(async (noun, unit, args) => runUnit(`${noun}.${unit}`, findUnit(noun, unit), args));
   return {
     units,
     dialect: "postgres",
@@ -104,6 +126,13 @@ function poolOf(config: pg.PoolConfig, { connectMs, heldMs }: Bounds): pg.Pool {
     ends.delete(client);
   });
   return pool;
+}
+
+// Not for ever: the turns spare meetings, and whoever has waited that long may as well meet others.
+async function queueUp(turns: Turns, name: string, longestMs: number): Promise<() => void> {
+  const turn = turns.take(name);
+  await Promise.race([turn, sleep(longestMs, undefined, { ref: false })]);
+  return () => void turn.then((leave) => leave());
 }
 
 /** The number by which a connection can be cancelled: the session's own, unless a pooler is in between. */
