@@ -220,6 +220,18 @@ test("a sandbox trigger completes at once, and a sync's records are the sum over
   expect((await call("GET", `${path}?limit=0`)).status).toBe(422);
 });
 
+test("sandbox triggers of one sync that come at once are all accepted, however many", async () => {
+  const daemon = await startDaemon();
+  const { call } = daemon;
+  const { body: sync } = await call("POST", "/v1/syncs", await pair(daemon));
+  const trigger = () => call("POST", `/v1/syncs/${sync.id}/trigger`);
+  const answers = await Promise.all(Array.from({ length: 130 }, trigger));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]));
+  expect(new Set(answers.map(({ body }) => body.id)).size).toBe(130);
+  const synced = answers.reduce((sum, { body }) => sum + body.records_synced, 0);
+  expect((await call("GET", `/v1/syncs/${sync.id}`)).body.records_synced).toBe(synced);
+});
+
 test("simulated values are those of seed, id and ordinal: a copy of the state answers alike", async () => {
   const first = await startDaemon();
   const { body: sync } = await first.call("POST", "/v1/syncs", await pair(first));

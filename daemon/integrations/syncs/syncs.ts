@@ -1,5 +1,5 @@
 // What can be done with syncs and runs, whichever the environment.
-import { type FieldProblem, MagicError } from "#contract/errors.ts";
+import type { FieldProblem } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import { type RunStatus, runStates, type SyncStatus } from "#contract/states.ts";
 import type { ListPage } from "#contract/wire/list.ts";
@@ -63,6 +63,7 @@ export interface SyncsOptions {
 export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOptions): Syncs {
   const { units } = storage;
   const change = changesOf("sync");
+  const trigger = changesOf("sync");
   const now = (): string => rfc3339(clock.now());
   const document = (sync: SyncRecord): Sync => syncDocument(sync, clock.now());
 
@@ -170,12 +171,12 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
   };
 
   // The ordinal decides what happens: when another trigger takes it first, the next one is tried.
-  async function simulate(
+  function simulate(
     principal: Principal,
     id: string,
     start: () => Parameters<typeof units.run.start>[0],
   ): Promise<Run> {
-    for (let tries = 0; tries < 100; tries++) {
+    return trigger(id, async () => {
       const sync = await find(principal, id);
       const ends = await Promise.all(
         [sync.source_connection, sync.destination_connection].map((connection) =>
@@ -196,9 +197,8 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
         ordinal: sync.runs + 1,
       });
       if (run === null) throw missing("sync", id);
-      if (run !== "stale") return runDocument(run);
-    }
-    throw new MagicError("conflict", "The sync is being triggered by others: send it again.");
+      return run === "stale" ? run : runDocument(run);
+    });
   }
 
   function existsFor({ environment }: Principal): (connection: string) => Promise<boolean> {
