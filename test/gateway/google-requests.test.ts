@@ -267,6 +267,31 @@ describe("google", () => {
     ]);
   });
 
+  test("a reference is a fragment of a URI: the names of generic types are percent-encoded in it", async () => {
+    const definitions = { "List<Item>": { type: "object", properties: { first: { type: "string" } } } };
+    const reference = { $ref: "#/definitions/List%3CItem%3E" };
+    const held = { type: "object", properties: { list: reference }, definitions };
+    const tools = [{ ...reference, definitions }, held].map((parameters, at) => ({
+      type: "function",
+      function: { name: `f${at}`, parameters },
+    }));
+    const { body } = await send("google", { messages: [user("x")], tools }, model);
+    const list = definitions["List<Item>"];
+    expect(body["tools"]).toMatchObject([
+      {
+        functionDeclarations: [
+          { parametersJsonSchema: list },
+          {
+            parametersJsonSchema: {
+              properties: { list: { $ref: "#/$defs/root__0" } },
+              $defs: { root__0: list },
+            },
+          },
+        ],
+      },
+    ]);
+  });
+
   test("a result in which a reference stands goes as text: Gemini looks for a part of that name", async () => {
     const messages = [user("x"), called("t1"), result("t1", '{"schema":{"$ref":"#/$defs/A"}}')];
     const { body } = await send("google", { messages }, model);

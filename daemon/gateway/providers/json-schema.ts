@@ -2,6 +2,7 @@
 import { isObject, list, setField } from "#contract/json-object.ts";
 import { pointerParts, valueAt } from "#contract/json-pointer.ts";
 import { lists, maps, single } from "#contract/json-schema/keywords.ts";
+import { percentDecoded } from "#shared/percent-encoding.ts";
 
 export type Schema = Readonly<Record<string, unknown>>;
 
@@ -14,9 +15,9 @@ const kinds: ReadonlyMap<string, string> = new Map([
 ]);
 const types: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
 
-/** What a reference within the schema points at; undefined where there is no such thing. */
+/** What a reference within the schema points at, a fragment of a URI (`#/definitions/List%3CItem%3E`); undefined where there is no such thing. */
 export function pointed(root: Schema, reference: string): unknown {
-  return valueAt(root, pointerParts(reference));
+  return valueAt(root, pointerParts(percentDecoded(reference)));
 }
 
 /** A schema that is one reference, as generators give those that have a name, as what it refers to. */
