@@ -12,8 +12,11 @@ const properties = {
   filter_id_: { type: "integer" },
   名: true,
   ["x".repeat(70)]: {},
+  same: {
+    anyOf: [{ $ref: "#/properties/filter%5Bid%5D" }, { $ref: "#/properties/filter{id}/properties/free%20name" }],
+  },
 };
-const names = ["filter_id__2", "filter_id__3", "filter_id_", "_", "x".repeat(56)];
+const names = ["filter_id__2", "filter_id__3", "filter_id_", "_", "x".repeat(56), "same"];
 const tools = [
   { type: "function", function: { name: "f", parameters: { type: "object", properties, required: ["filter[id]"] } } },
 ];
@@ -84,6 +87,10 @@ test.each([
         properties: { filter_id__2: { type: "string", description: 'Which. (name: "filter[id]")' }, _: true },
         required: ["filter_id__2"],
       });
+      expect(schema).toHaveProperty("properties.same.anyOf", [
+        { $ref: "#/properties/filter_id__2" },
+        { $ref: "#/properties/filter_id__3/properties/free%20name" },
+      ]);
     }
   },
 );

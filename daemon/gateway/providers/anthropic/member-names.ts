@@ -1,7 +1,9 @@
 // Claude refuses a whole request for one member at the top of a tool's schema whose name is not `[a-zA-Z0-9_.-]{1,64}` (`filter[id]`, `$top`, words of
 // other alphabets). Such a member goes to it under a name made of its own, and stands under its own again in the calls that come back.
 import { isObject } from "#contract/json-object.ts";
+import { unescapedPart } from "#contract/json-pointer.ts";
 import { objectOf, parseExact } from "#daemon/gateway/format/exact-json.ts";
+import { percentDecoded } from "#shared/percent-encoding.ts";
 import { fittingNames, ownNames } from "../fitting-names.ts";
 import type { Schema } from "../json-schema.ts";
 import { inWords } from "./schema.ts";
@@ -26,15 +28,33 @@ export function withNames(tool: string, schema: Schema, names: Map<string, Names
     return [name, name === own || !isObject(member) ? member : inWords(member, [`name: ${JSON.stringify(own)}`])];
   });
   const { required } = schema;
-  return {
+  const named = {
     ...schema,
     properties: Object.fromEntries(members),
     ...(Array.isArray(required) ? { required: required.map((own) => sent.get(own) ?? own) } : {}),
   };
+  return led(named, sent) as Schema;
 }
 
 function plainName(own: string): string {
   return own.replaceAll(/[^a-zA-Z0-9_.-]+/g, "_").slice(0, LONGEST) || "_";
+}
+
+// Generators name a member by where it first stood (`#/properties/filter[id]`): such references lead to where it stands now.
+function led(node: unknown, sent: Names): unknown {
+  if (Array.isArray(node)) return node.map((one) => led(one, sent));
+  if (!isObject(node)) return node;
+  return Object.fromEntries(
+    Object.entries(node).map(([key, value]) => {
+      return [key, key === "$ref" && typeof value === "string" ? ledReference(value, sent) : led(value, sent)];
+    }),
+  );
+}
+
+function ledReference(reference: string, sent: Names): string {
+  return reference.replace(/^(#\/properties\/)([^/]+)/, (_all, root: string, part: string) => {
+    return root + (sent.get(unescapedPart(percentDecoded(part))) ?? part);
+  });
 }
 
 /** An earlier call's input as Claude knows the members now. */
