@@ -114,6 +114,8 @@ const schemas: Record<string, object> = {
   contains: { type: "array", items: { type: "integer" }, contains: { minimum: 90 }, minContains: 2 },
   "unique short strings": { type: "array", items: { type: "string", maxLength: 2 }, minItems: 3, uniqueItems: true },
   "a pattern beside a format": { type: "string", format: "email", pattern: "^[a-z]{3}@corp\\.com$" },
+  "an integer in steps of a half": { type: "integer", multipleOf: 0.5, minimum: 2.5 },
+  "an integer in steps of a hundredth": { type: "integer", multipleOf: 0.01, minimum: 2.5 },
   "a default of another type": { type: "integer", default: "x" },
   "optional members": object({ a: { type: "string" }, b: { type: "string" } }, ["a"]),
   "a strange name": {
@@ -122,7 +124,10 @@ const schemas: Record<string, object> = {
     required: ["__proto__"],
   },
 };
-for (const format of ["date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid"]) {
+for (const format of [
+  ...["date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid"],
+  ...["uri-template", "relative-json-pointer", "byte"],
+]) {
   schemas[`format ${format}`] = { type: "string", format };
 }
 for (const pattern of [
@@ -136,6 +141,10 @@ for (const pattern of [
   "^[\\w.-]{5,10}$",
   "^\\d{3}-\\d{2}-\\d{4}$",
   "^(([01]\\d|2[0-3]):[0-5]\\d)$",
+  "^\\p{L}+$",
+  "^\\p{Lu}[\\p{L}\\p{M}' -]{2,20}\\P{L}$",
+  "^[^\\p{L}]{3}$",
+  "^\\p{Script=Greek}\\p{Sc}\\p{N}$",
 ]) {
   schemas[`pattern ${pattern}`] = { type: "string", pattern };
 }

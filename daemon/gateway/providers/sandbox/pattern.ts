@@ -1,5 +1,6 @@
 // A string that matches a regular expression, for `pattern` in a JSON schema: literals, classes, groups, alternation, quantifiers,
-// anchors. What it does not know (look-arounds, back references, unicode properties) it leaves out; the caller tests the result.
+// anchors, unicode properties. What it does not know (look-arounds, back references) it leaves out; the caller tests the result.
+import { digits, withProperty, words } from "./characters.ts";
 import type { Random } from "./random.ts";
 
 /** May not match where the pattern uses what is not known here. Never longer than a few hundred characters. */
@@ -60,9 +61,6 @@ function atom(reader: Reader, random: Random): string {
   return char;
 }
 
-const digits = [..."0123456789"];
-const words = [..."abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"];
-
 function classMember(reader: Reader, random: Random): string {
   return random.pick(escaped(reader));
 }
@@ -96,6 +94,12 @@ function escaped(reader: Reader): string[] {
       const code = Number.parseInt(reader.text.slice(reader.at, reader.at + length), 16);
       reader.at += length;
       return [Number.isNaN(code) ? "" : String.fromCharCode(code)];
+    }
+    case "p":
+    case "P": {
+      const [braced = ""] = /^\{[\w=]{1,60}\}/.exec(reader.text.slice(reader.at, reader.at + 64)) ?? [];
+      reader.at += braced.length;
+      return braced ? withProperty(`\\${char}${braced}`) : [char];
     }
     default:
       return [char];

@@ -152,7 +152,8 @@ function number(schema: Schema, context: Context, whole: boolean): number {
   const step = numberOf(schema["multipleOf"], whole ? 1 : 0);
   const above = numberOf(schema["exclusiveMinimum"], Number.NEGATIVE_INFINITY);
   const below = numberOf(schema["exclusiveMaximum"], Number.POSITIVE_INFINITY);
-  const gap = step > 0 ? step : 0.5;
+  // Of the steps in which an integer has to come some are wide enough to hold one.
+  const gap = whole ? Math.max(step, 1) : step > 0 ? step : 0.5;
   let low = Math.max(numberOf(schema["minimum"], Number.NEGATIVE_INFINITY), above + (step > 0 ? Number.EPSILON : 0));
   let high = Math.min(numberOf(schema["maximum"], Number.POSITIVE_INFINITY), below);
   if (low === Number.NEGATIVE_INFINITY) low = high === Number.POSITIVE_INFINITY ? 0 : high - 10 * gap;
@@ -167,7 +168,7 @@ function number(schema: Schema, context: Context, whole: boolean): number {
     // Validators divide: of the multiples take one whose quotient comes out whole in floating point.
     for (let n = 0; n <= steps; n++) {
       const multiple = Number(((first + ((offset + n) % (steps + 1))) * step).toPrecision(15));
-      if (Number.isInteger(multiple / step)) return multiple;
+      if (Number.isInteger(multiple / step) && !(whole && !Number.isInteger(multiple))) return multiple;
     }
     return first * step;
   }

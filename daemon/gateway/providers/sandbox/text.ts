@@ -20,9 +20,13 @@ const formats: Record<string, string> = {
   url: "https://example.com/",
   iri: "https://example.com/",
   "uri-reference": "/path",
+  "iri-reference": "/path",
+  "uri-template": "/path/{id}",
   uuid: "00000000-0000-4000-8000-000000000000",
   regex: "^.*$",
   "json-pointer": "/pointer",
+  "relative-json-pointer": "1/pointer",
+  byte: "c2FuZGJveA==",
 };
 
 export function string(schema: Schema, context: Context): string {
