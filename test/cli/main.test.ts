@@ -244,11 +244,13 @@ test("connector add: no part of the way to a manifest is without TLS", async () 
   expect((await box.magic(["connector", "add", "https://"])).code).toBe(8);
 });
 
-test("connector eval: answers each case as it comes; whole floats stay floats, long integers keep their digits", async () => {
+test("connector eval: answers each case as it comes; whole floats stay floats, long integers keep their digits, ids stay ids", async () => {
   const lines = [
     '{"template": "{{ config.f }} {{ config.f is float }}", "context": {"config": {"f": 5.0}}}',
     '{"template": "{{ [config.i, config.i / 1, 10 / 2] }}", "context": {"config": {"i": 9007199254740993}}}',
     '{"template": "{{ config }}", "context": {"config": {"s": "\\u00005\\u0000", "e": 1e20}}}',
+    '{"template": "{{ config.id }}", "context": {"config": {"id": "12J"}}}',
+    '{"template": "{{ config.id }}", "context": {"config": {"id": "12e4567"}}}',
   ];
   const child = spawn(process.execPath, [program, "connector", "eval", "--json"], { env: box.env });
   const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -265,6 +267,8 @@ test("connector eval: answers each case as it comes; whole floats stay floats, l
     '{"value":"5.0 True"}',
     '{"value":[9007199254740993,9007199254740992.0,5.0]}',
     '{"value":{"s":"\\u00005\\u0000","e":1e+20}}',
+    '{"value":"12J"}',
+    '{"value":"12e4567"}',
   ]);
 });
 

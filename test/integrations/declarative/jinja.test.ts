@@ -127,9 +127,12 @@ test("what `string` makes is text where a condition chooses it, too", () => {
   expect(jinja.evaluate("{{ config.list | string if config.n else '' }}", context)).toBe("[3, 1, 2]");
 });
 
-test.each(["12J", "...", "b'x'", "{1, 2}"])("%s, which JSON has no form for, stays the text that it is", (id) => {
-  expect(jinja.evaluate("{{ config.id }}", { config: { id } }, "")).toBe(id);
-});
+test.each(["12J", "...", "b'x'", "{1, 2}", "12e4567", "-1e999"])(
+  "%s, which JSON has no form for, stays the text that it is",
+  (id) => {
+    expect(jinja.evaluate("{{ config.id }}", { config: { id } }, "")).toBe(id);
+  },
+);
 
 test.each([
   "{{ format_datetime(config.missing, '%Y') }}",
@@ -189,6 +192,8 @@ describe("a hostile template", () => {
     "{{ 2 ** 1000000 }}",
     "{{ (9 ** 9999) ** 9999 }}",
     "{% set n = namespace(x=3) %}{% for i in range(40) %}{% set n.x = n.x * n.x %}{% endfor %}",
+    ["1\n ", "1\n "],
+    ["1\n \n", 1],
     "{{ ('a\\n' * 200000) | indent(5000) }}",
     "{{ ['a'] | tojson(indent=100000) }}",
     "{{ ('a' * 100000).split('a') | join('b' * 1000) }}",

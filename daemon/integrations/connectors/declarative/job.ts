@@ -11,9 +11,7 @@ import type { HttpResponse } from "./http/client.ts";
 import { decoderOf } from "./http/decode.ts";
 import { loopbackTargets, rewriteTargets } from "./http/rewrite.ts";
 import { inspectStreams, missingChecks } from "./inspect.ts";
-import { createInterpolator } from "./jinja/interpolate.ts";
-import { toJson } from "./jinja/json.ts";
-import { literalEval } from "./jinja/literal.ts";
+import { createInterpolator, literalIn } from "./jinja/interpolate.ts";
 import { str } from "./jinja/repr.ts";
 import { isRecord } from "./manifest/component.ts";
 import { loadManifest, type Manifest } from "./manifest/load.ts";
@@ -168,7 +166,7 @@ async function evaluate(job: Extract<ConnectorJob, { type: "eval" }>, ports: Job
   const answer = ({ template, context }: EvalCase): { value: unknown } | { error: string } => {
     try {
       const text = jinja.render(template, unpackNumbers(context));
-      return { value: wire(toJson(literalEval(text), (whole) => Object(str(whole)))) };
+      return { value: wire(literalIn(text, (whole) => Object(str(whole)))) };
     } catch (error) {
       return { error: error instanceof Error ? error.message : String(error) };
     }

@@ -5,7 +5,7 @@ import { fromJson, toJson } from "./json.ts";
 import { literalEval } from "./literal.ts";
 import { globals } from "./macros.ts";
 import { parse } from "./parser.ts";
-import { Opaque } from "./python.ts";
+import { type Float, Opaque } from "./python.ts";
 import { str } from "./repr.ts";
 import type { Statement } from "./syntax.ts";
 
@@ -69,10 +69,10 @@ export function createInterpolator(now: () => number = Date.now): Interpolator {
   };
 }
 
-// An id such as 12J reads like one of Python's complex numbers: what JSON has no form for stays text, as it is written.
-function literalIn(text: string): unknown {
+/** An id such as 12J reads like one of Python's complex numbers: what JSON has no form for stays text, as it is written. */
+export function literalIn(text: string, whole?: (value: Float) => unknown): unknown {
   const value = literalEval(text);
-  return value instanceof Opaque ? text : toJson(value);
+  return value instanceof Opaque ? text : toJson(value, whole);
 }
 
 function statementsOf(template: string): readonly Statement[] {

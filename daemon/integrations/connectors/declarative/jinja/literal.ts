@@ -10,10 +10,11 @@ const notLiteral = Symbol("not a literal");
 
 /** The value that the text denotes as a Python literal, or the text itself. */
 export function literalEval(text: string): unknown {
-  // Lines of statements leave empty lines before a value. What is indented below them is none, as in Python.
+  // Lines of statements leave empty lines before a value. What is indented below them is none, nor is
+  // what ends in the beginning of a line, as in Python.
   const body = text.replace(/^(?:[ \t]*(?:#[^\n]*)?\r?\n)+|^[ \t]+/, "");
   // A quick no for what can't be one: most rendered texts are paths, dates and names.
-  if (!/^[-+.\d'"([{TFNbBrRuUs]/.test(body)) return text;
+  if (!/^[-+.\d'"([{TFNbBrRuUs]/.test(body) || /\n[ \t]+$/.test(body)) return text;
   const reader = { text: body, at: 0, depth: 0 };
   try {
     const value = tuple(reader, false);
@@ -119,7 +120,8 @@ function numberValue(digits: string): unknown {
     if (/^0+[1-9]/.test(digits) || digits.length > MAX_DIGITS) return fail();
     return int(BigInt(digits));
   }
-  return float(Number(digits));
+  const value = Number(digits);
+  return Number.isFinite(value) ? float(value) : new Opaque("float", digits);
 }
 
 const STRING =
