@@ -73,21 +73,33 @@ export function regexSearch(value: unknown, args: Arguments): unknown {
   return matcher.groupCount() > 0 ? (matcher.group(1) ?? "") : "";
 }
 
-// Python's \1 and \g<name> become the references of the linear-time engine.
 export function regexReplace(value: unknown, args: Arguments): string {
-  const replacement = args
-    .text(1, "replacement")
-    .replaceAll("$", "\\$")
-    .replace(/\\g<(\w+)>/g, (_all, name: string) => ["$", "{", name, "}"].join(""))
-    .replace(/\\(\d)/g, "$$$1");
-  return compileRegex(args.text(0, "regex")).matcher(str(value)).replaceAll(replacement);
+  const regex = compileRegex(args.text(0, "regex"));
+  try {
+    return regex.matcher(str(value)).replaceAll(replacementOf(args.text(1, "replacement")), true);
+  } catch {
+    throw new EvaluationError(`invalid group reference in '${args.text(1, "replacement")}'`);
+  }
+}
+
+const controls: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", f: "\f", v: "\v", a: "\x07", b: "\b" };
+
+// Python's \1 and \g<name> as the linear-time engine writes them in its Java mode; a dollar is a dollar.
+function replacementOf(template: string): string {
+  const reference = (name: string): string => (/^\d+$/.test(name) ? `$${name}` : ["$", "{", name, "}"].join(""));
+  return template.replace(/\\g<(\w+)>|\\([1-9]\d?)|\\([\s\S]?)|\$/g, (whole, name, group, character: string) => {
+    if (name ?? group) return reference(name ?? group);
+    const meant = character === "\\" ? character : (controls[character] ?? whole);
+    return meant.replace(/[\\$]/g, "\\$&");
+  });
 }
 
 export function truncate(value: string, args: Arguments): string {
   const size = args.number(0, "length", 255);
   const end = args.text(2, "end", "...");
-  if (value.length <= size + args.number(3, "leeway", 5)) return value;
-  const cut = value.slice(0, Math.max(0, size - end.length));
+  const characters = [...value];
+  if (characters.length <= size + args.number(3, "leeway", 5)) return value;
+  const cut = characters.slice(0, Math.max(0, size - end.length)).join("");
   const blank = truth(args.any(1, "killwords", false)) ? -1 : cut.lastIndexOf(" ");
   return (blank < 0 ? cut : cut.slice(0, blank)) + end;
 }
