@@ -38,6 +38,12 @@ const context = {
       { id: 1, g: "a" },
       { id: 2, g: "b" },
     ],
+    mixed: [
+      { id: 1, g: "a", n: { v: 1 } },
+      { id: 2, g: "b" },
+      { id: 3, g: "c" },
+      { id: 4, g: "A" },
+    ],
   },
 };
 
@@ -127,6 +133,10 @@ test.each([
     "{{ 'a.b' | regex_replace('[.]', '\\\\\\\\') }} {{ 'ab' | regex_replace('b', '<\\\\g<0>>\\\\t') }}|",
     "a\\b a<b>\t|",
   ],
+  ["{{ config.mixed | groupby('g') | map('last') | map('length') | list }}", "[2, 1, 1]"],
+  ["{{ config.mixed | groupby('g', case_sensitive=true) | map('first') | list }}", "['A', 'a', 'b', 'c']"],
+  ["{{ config.mixed | groupby('n.v', default=9) | map('first') | list }}", "[1, 9]"],
+  ["{{ config.mixed | sort(attribute='g,id') | map(attribute='id') | list }}", "[1, 4, 2, 3]"],
   ["{{ 'a😀bcdefghij' | truncate(5, true, '', 0) }}", "a😀bcd"],
 ])("%s renders as Jinja2 3.1.6 does", (template, expected) => {
   expect(jinja.render(template, context)).toBe(expected);
@@ -149,6 +159,7 @@ test.each([
   "{{ timestamp(config.missing) }}",
   "{{ max(config.missing, 3) }}",
   "{{ day_delta(config.missing) }}",
+  "{{ config.mixed | map(attribute='n.v') | list }}",
 ])("%s is missing, not wrong, where its argument is missing", (template) => {
   expect(jinja.text(template, context)).toBe("");
   expect(jinja.evaluate(template, context, "")).toBe("");

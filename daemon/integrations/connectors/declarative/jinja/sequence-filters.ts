@@ -5,7 +5,7 @@ import { EvaluationError } from "./errors.ts";
 import { iterate } from "./iterate.ts";
 import { member } from "./methods.ts";
 import { arithmetic, item } from "./operators.ts";
-import { asNumber, isDict, isInt, isNumber, Tuple, truth, Undefined } from "./python.ts";
+import { asNumber, defined, isDict, isInt, isNumber, Tuple, truth, Undefined } from "./python.ts";
 import { str } from "./repr.ts";
 import { joined } from "./texts.ts";
 
@@ -16,22 +16,30 @@ export const MAX_SLICES = 100_000;
 export function attributeOf(subject: unknown, path: unknown, otherwise?: unknown): unknown {
   if (isInt(path)) return item(subject, path);
   let value = subject;
-  for (const part of String(path).split("."))
-    value = /^\d+$/.test(part) ? item(value, Number(part)) : isDict(value) ? item(value, part) : member(value, part);
-  return value instanceof Undefined && otherwise !== undefined ? otherwise : value;
+  for (const part of String(path).split(".")) {
+    const of = defined(value);
+    value = /^\d+$/.test(part) ? item(of, Number(part)) : isDict(of) ? item(of, part) : member(of, part);
+    if (value instanceof Undefined && otherwise !== undefined) value = otherwise;
+  }
+  return value;
 }
 
-export function sorted(value: unknown, reverse: boolean, caseSensitive: boolean, attribute: unknown): unknown[] {
+const withoutCase = (value: unknown): unknown => (typeof value === "string" ? value.toLowerCase() : value);
+
+export function sorted(
+  value: unknown,
+  reverse: boolean,
+  caseSensitive: boolean,
+  attribute: unknown,
+  otherwise?: unknown,
+): unknown[] {
+  const folded = (found: unknown): unknown => (caseSensitive ? found : withoutCase(found));
   const key = (each: unknown): unknown => {
-    const found =
-      attribute === null || attribute === undefined
-        ? each
-        : String(attribute).includes(",")
-          ? String(attribute)
-              .split(",")
-              .map((one) => attributeOf(each, one))
-          : attributeOf(each, attribute);
-    return !caseSensitive && typeof found === "string" ? found.toLowerCase() : found;
+    if (attribute === null || attribute === undefined) return folded(each);
+    if (!String(attribute).includes(",")) return folded(attributeOf(each, attribute, otherwise));
+    return String(attribute)
+      .split(",")
+      .map((one) => folded(attributeOf(each, one)));
   };
   const keyed = iterate(value).map((each) => [key(each), each] as const);
   keyed.sort(([a], [b]) => (reverse ? compare(b, a) : compare(a, b)));
@@ -45,7 +53,7 @@ export function unique(value: unknown, args: Arguments): unknown[] {
   const others: unknown[] = [];
   return iterate(value).filter((each) => {
     const found = args.has(1, "attribute") ? attributeOf(each, args.any(1, "attribute")) : each;
-    const key = !caseSensitive && typeof found === "string" ? found.toLowerCase() : found;
+    const key = caseSensitive ? found : withoutCase(found);
     const number = isNumber(key) || typeof key === "boolean" ? asNumber(key) : undefined;
     if (typeof key === "string" || Number.isSafeInteger(number)) {
       const before = plain.size;
@@ -58,12 +66,15 @@ export function unique(value: unknown, args: Arguments): unknown[] {
 }
 
 export function groupBy(value: unknown, args: Arguments): unknown[] {
-  const attribute = args.required(0, "attribute");
+  const [attribute, otherwise] = [args.required(0, "attribute"), args.any(1, "default")];
+  const caseSensitive = truth(args.any(2, "case_sensitive", false));
+  const same = (a: unknown, b: unknown): boolean =>
+    equals(caseSensitive ? a : withoutCase(a), caseSensitive ? b : withoutCase(b));
   const groups: [unknown, unknown[]][] = [];
-  for (const each of sorted(value, false, false, attribute)) {
-    const key = attributeOf(each, attribute, args.any(1, "default"));
+  for (const each of sorted(value, false, caseSensitive, attribute, otherwise)) {
+    const key = attributeOf(each, attribute, otherwise);
     const last = groups.at(-1);
-    if (last && equals(last[0], key)) last[1].push(each);
+    if (last && same(last[0], key)) last[1].push(each);
     else groups.push([key, [each]]);
   }
   return groups.map((group) => new Tuple(group, ["grouper", "list"]));
