@@ -133,11 +133,27 @@ test.each([
     "{{ 'a.b' | regex_replace('[.]', '\\\\\\\\') }} {{ 'ab' | regex_replace('b', '<\\\\g<0>>\\\\t') }}|",
     "a\\b a<b>\t|",
   ],
+  ["a\n{% if true +%}\n b{% endif +%}\n{% raw %}{{ x }}{% endraw +%}\n|", "a\n\n b\n{{ x }}\n|"],
+  ["{% for x in 'aab' %}{{ x if loop.changed(x) }}{{ loop.depth }}{{ loop.depth0 }} {% endfor %}", "a10 10 b10 "],
   ["{{ config.mixed | groupby('g') | map('last') | map('length') | list }}", "[2, 1, 1]"],
   ["{{ config.mixed | groupby('g', case_sensitive=true) | map('first') | list }}", "['A', 'a', 'b', 'c']"],
   ["{{ config.mixed | groupby('n.v', default=9) | map('first') | list }}", "[1, 9]"],
   ["{{ config.mixed | sort(attribute='g,id') | map(attribute='id') | list }}", "[1, 4, 2, 3]"],
+  [
+    "{{ config.n is lower }} {{ 1e-7 is lower }} {{ config.list is upper }} {{ ['A'] is upper }}",
+    "False True False True",
+  ],
+  [
+    "{{ duration('P1D') / 2 }} {{ duration('P1D') // 7 }} {{ duration('P2D') // duration('PT7H') }}",
+    "12:00:00 3:25:42.857142 6",
+  ],
+  ["{{ 'a\\tbcd\\n\\te'.expandtabs(4) }}", "a   bcd\n    e"],
+  [
+    "{{ '😀'.zfill(3) }} {{ '😀' | center(4) }}| {{ '😀b'.find('b') }} {{ '{:>3}'.format('😀') }}",
+    "00😀  😀  | 1   😀",
+  ],
   ["{{ 'a😀bcdefghij' | truncate(5, true, '', 0) }}", "a😀bcd"],
+  ["{{ format_datetime('2024-01-01T13:00:00', '%I %P') }}", "01 pm"],
 ])("%s renders as Jinja2 3.1.6 does", (template, expected) => {
   expect(jinja.render(template, context)).toBe(expected);
 });

@@ -65,6 +65,7 @@ function directive(code: string, f: Fields, offset: number | null, us: bigint): 
     h: () => (months[f.month - 1] ?? "").slice(0, 3),
     B: () => months[f.month - 1] ?? "",
     p: () => (f.hour < 12 ? "AM" : "PM"),
+    P: () => (f.hour < 12 ? "am" : "pm"),
     u: () => String(f.weekday + 1),
     w: () => String(sunday),
     U: () => pad(Math.floor((f.yearday + 6 - sunday) / 7)),

@@ -128,15 +128,22 @@ function loop(statement: Extract<Statement, { kind: "for" }>, scope: Scope, run:
     statements(statement.otherwise, scope, run, out);
     return;
   }
+  // What `loop.changed` was asked last: one answer for all turns.
+  let last: Tuple | undefined;
+  const changed = new Callable("changed", (values) => {
+    const before = last;
+    last = new Tuple(values);
+    return before === undefined || !equals(before, last);
+  });
   items.forEach((each, at) => {
     step(run);
-    const names = new Map<string, unknown>([["loop", loopObject(items, at)]]);
+    const names = new Map<string, unknown>([["loop", loopObject(items, at, changed)]]);
     bind(statement.targets, each, names);
     statements(statement.body, { names, parent: scope }, run, out);
   });
 }
 
-function loopObject(items: readonly unknown[], at: number): Map<unknown, unknown> {
+function loopObject(items: readonly unknown[], at: number, changed: Callable): Map<unknown, unknown> {
   return new Map<unknown, unknown>([
     ["index", at + 1],
     ["index0", at],
@@ -147,6 +154,10 @@ function loopObject(items: readonly unknown[], at: number): Map<unknown, unknown
     ["length", items.length],
     ["previtem", at > 0 ? items[at - 1] : new Undefined("there is no previous item")],
     ["nextitem", at + 1 < items.length ? items[at + 1] : new Undefined("there is no next item")],
+    // Loops are never recursive here.
+    ["depth", 1],
+    ["depth0", 0],
+    ["changed", changed],
     ["cycle", new Callable("cycle", (values) => values[at % values.length])],
   ]);
 }

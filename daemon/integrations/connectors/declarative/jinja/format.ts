@@ -8,6 +8,7 @@ import { fixed, numberText } from "./number-text.ts";
 import { lookup } from "./operators.ts";
 import { asNumber, isDict, typeName } from "./python.ts";
 import { repr, str } from "./repr.ts";
+import { surplus } from "./texts.ts";
 
 type Member = (value: unknown, name: string) => unknown;
 
@@ -46,7 +47,7 @@ function formatSpec(value: unknown, spec: string): string {
   if (comma && isNumberText) text = text.replace(/^-?\d+/, (digits) => digits.replace(/\B(?=(\d{3})+$)/g, comma));
   if (marked && kind && "boxX".includes(kind)) text = text.replace(/^-?/, (minus) => `${minus}0${kind}`);
   if (sign && sign !== "-" && isNumberText && !text.startsWith("-")) text = sign + text;
-  const size = Math.min(Number(width), 10_000);
+  const size = Math.min(Number(width), 10_000) + surplus(text);
   if (zero && !align)
     return text.replace(
       /^([+ -]?)(.*)$/s,

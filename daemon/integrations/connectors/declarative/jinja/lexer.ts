@@ -91,7 +91,7 @@ function rawBlock(template: string, start: number): { body: string; end: number;
   open.lastIndex = start;
   const begin = open.exec(template);
   if (!begin) return undefined;
-  const close = /\{%([-+]?)\s*endraw\s*(-?)%\}/g;
+  const close = /\{%([-+]?)\s*endraw\s*([-+]?)%\}/g;
   close.lastIndex = open.lastIndex;
   const end = close.exec(template);
   if (!end) throw new TemplateSyntaxError("Missing end of raw directive", start);
@@ -109,10 +109,11 @@ function expression(template: string, from: number, close: "}}" | "%}", tokens: 
     while (/\s/.test(template[at] ?? "")) at++;
     if (at >= template.length) throw new TemplateSyntaxError(`unexpected end of template, expected '${close}'`, at);
     const trimmed = template.startsWith(`-${close}`, at);
+    const marked = trimmed || (close === "%}" && template.startsWith("+%}", at));
     // Inside brackets `}}` closes two dictionaries, not the tag.
-    if (depth === 0 && (trimmed || template.startsWith(close, at))) {
+    if (depth === 0 && (marked || template.startsWith(close, at))) {
       tokens.push({ kind: close === "}}" ? "close" : "end", text: close, offset: at });
-      return [at + (trimmed ? 3 : 2), trimmed];
+      return [at + (marked ? 3 : 2), trimmed];
     }
     const character = template[at] as string;
     if (character === "'" || character === '"') {

@@ -142,14 +142,17 @@ function multiply(left: unknown, right: unknown): unknown {
 
 function divide(left: unknown, right: unknown): unknown {
   if (left instanceof TimeDelta && right instanceof TimeDelta) return float(Number(left.us) / Number(right.us));
-  if (!number(left) || !number(right)) return unsupported("/", left, right);
+  if (!(number(left) || left instanceof TimeDelta) || !number(right)) return unsupported("/", left, right);
   if (asNumber(right) === 0) throw new EvaluationError("division by zero");
+  if (left instanceof TimeDelta) return new TimeDelta(BigInt(Math.round(Number(left.us) / asNumber(right))));
   return float(asNumber(left) / asNumber(right));
 }
 
 function floorDivide(left: unknown, right: unknown): unknown {
   if (number(right) && asNumber(right) === 0) throw new EvaluationError("integer division or modulo by zero");
   const whole = (a: bigint, b: bigint): bigint => (a % b !== 0n && a < 0n !== b < 0n ? a / b - 1n : a / b);
+  if (left instanceof TimeDelta && right instanceof TimeDelta && right.us !== 0n) return int(whole(left.us, right.us));
+  if (left instanceof TimeDelta && integer(right)) return new TimeDelta(whole(left.us, big(right)));
   return numeric("//", left, right, whole, (a, b) => Math.round((a - remainder(a, b)) / b));
 }
 
@@ -173,6 +176,8 @@ function power(left: unknown, right: unknown): unknown {
     if (bits * asNumber(right) > 2 * MAX_INT_BITS) throw new EvaluationError("the exponent is too large");
     return int(big(left) ** big(right));
   }
+  if (asNumber(left) === 0 && asNumber(right) < 0)
+    throw new EvaluationError("0.0 cannot be raised to a negative power");
   return float(asNumber(left) ** asNumber(right));
 }
 

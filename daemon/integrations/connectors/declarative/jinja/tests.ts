@@ -3,6 +3,7 @@ import { compare, contains, equals } from "./compare.ts";
 import { EvaluationError } from "./errors.ts";
 import { iterate } from "./iterate.ts";
 import { asNumber, Callable, isDict, isInt, isNumber, Tuple, Undefined } from "./python.ts";
+import { str } from "./repr.ts";
 
 export type Test = (value: unknown, args: readonly unknown[]) => boolean;
 
@@ -34,7 +35,7 @@ const table: Readonly<Record<string, Test>> = {
   integer: (v) => isInt(v),
   iterable,
   le: (v, [other]) => compare(v, other, "<=") <= 0,
-  lower: (v) => typeof v === "string" && v !== v.toUpperCase() && v === v.toLowerCase(),
+  lower: (v) => str(v) !== str(v).toUpperCase() && str(v) === str(v).toLowerCase(),
   lt: (v, [other]) => compare(v, other) < 0,
   mapping: (v) => isDict(v),
   ne: (v, [other]) => !equals(v, other),
@@ -51,7 +52,7 @@ const table: Readonly<Record<string, Test>> = {
   string: (v) => typeof v === "string",
   true: (v) => v === true,
   undefined: (v) => v instanceof Undefined,
-  upper: (v) => typeof v === "string" && v !== v.toLowerCase() && v === v.toUpperCase(),
+  upper: (v) => str(v) !== str(v).toLowerCase() && str(v) === str(v).toUpperCase(),
 };
 
 const aliases: Readonly<Record<string, string>> = {

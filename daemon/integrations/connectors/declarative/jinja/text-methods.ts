@@ -4,7 +4,18 @@ import { EvaluationError, PythonTypeError } from "./errors.ts";
 import { iterate } from "./iterate.ts";
 import { MAX_SIZE } from "./operators.ts";
 import { Tuple, truth, typeName } from "./python.ts";
-import { capitalize, centred, joined, replace, split, splitLines, stripped, title } from "./texts.ts";
+import {
+  capitalize,
+  centred,
+  expandTabs,
+  joined,
+  replace,
+  split,
+  splitLines,
+  stripped,
+  surplus,
+  title,
+} from "./texts.ts";
 
 const chars = (args: Arguments): string | undefined => {
   const given = args.any(0, "chars", null);
@@ -45,16 +56,19 @@ export const textMethods: Readonly<Record<string, Method<string>>> = {
   removeprefix: (s, a) => (s.startsWith(a.text(0, "prefix")) ? s.slice(a.text(0, "prefix").length) : s),
   removesuffix: (s, a) =>
     a.text(0, "suffix") && s.endsWith(a.text(0, "suffix")) ? s.slice(0, -a.text(0, "suffix").length) : s,
-  find: (s, a) => s.indexOf(a.text(0, "sub"), a.number(1, "start", 0)),
-  rfind: (s, a) => s.lastIndexOf(a.text(0, "sub")),
-  index: (s, a) => found(s.indexOf(a.text(0, "sub"))),
-  rindex: (s, a) => found(s.lastIndexOf(a.text(0, "sub"))),
+  find: (s, a) => at(s, s.indexOf(a.text(0, "sub"), a.number(1, "start", 0))),
+  rfind: (s, a) => at(s, s.lastIndexOf(a.text(0, "sub"))),
+  index: (s, a) => found(at(s, s.indexOf(a.text(0, "sub")))),
+  rindex: (s, a) => found(at(s, s.lastIndexOf(a.text(0, "sub")))),
   count: (s, a) => (a.text(0, "sub") ? s.split(a.text(0, "sub")).length - 1 : s.length + 1),
   zfill: (s, a) =>
-    s.replace(/^([+-]?)(.*)$/s, (_all, sign: string, rest: string) => sign + rest.padStart(size(a) - sign.length, "0")),
-  ljust: (s, a) => s.padEnd(size(a), a.text(1, "fillchar", " ")),
-  rjust: (s, a) => s.padStart(size(a), a.text(1, "fillchar", " ")),
-  center: (s, a) => centred(s, size(a), a.text(1, "fillchar", " ")),
+    s.replace(
+      /^([+-]?)(.*)$/s,
+      (_all, sign: string, rest: string) => sign + rest.padStart(size(s, a) - sign.length, "0"),
+    ),
+  ljust: (s, a) => s.padEnd(size(s, a), a.text(1, "fillchar", " ")),
+  rjust: (s, a) => s.padStart(size(s, a), a.text(1, "fillchar", " ")),
+  center: (s, a) => centred(s, Math.min(a.number(0, "width"), MAX_SIZE), a.text(1, "fillchar", " ")),
   partition: (s, a) => {
     const at = s.indexOf(a.text(0, "sep"));
     return new Tuple(at < 0 ? [s, "", ""] : [s.slice(0, at), a.text(0, "sep"), s.slice(at + a.text(0, "sep").length)]);
@@ -76,12 +90,15 @@ export const textMethods: Readonly<Record<string, Method<string>>> = {
   isprintable: (s) => !/[\p{C}\p{Z}]/u.test(s.replaceAll(" ", "")),
   isidentifier: (s) => /^[\p{L}_][\p{L}\p{N}_]*$/u.test(s),
   encode: (s) => s,
-  expandtabs: (s, a) => s.replaceAll("\t", " ".repeat(Math.min(a.number(0, "tabsize", 8), 100))),
+  expandtabs: (s, a) => expandTabs(s, Math.min(a.number(0, "tabsize", 8), 100)),
 };
 
-function found(at: number): number {
-  if (at < 0) throw new EvaluationError("substring not found");
-  return at;
+const at = (text: string, unit: number): number => unit - surplus(text.slice(0, Math.max(0, unit)));
+
+function found(place: number): number {
+  if (place < 0) throw new EvaluationError("substring not found");
+  return place;
 }
 
-const size = (args: Arguments): number => Math.min(args.number(0, "width"), MAX_SIZE);
+// As padStart counts it: Python counts code points, JavaScript UTF-16 units.
+const size = (text: string, args: Arguments): number => Math.min(args.number(0, "width"), MAX_SIZE) + surplus(text);

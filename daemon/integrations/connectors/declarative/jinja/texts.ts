@@ -35,10 +35,13 @@ export function split(text: string, args: Arguments, fromEnd: boolean): string[]
   return [...parts.slice(0, limit), text.slice(words[limit]?.index).trimEnd()];
 }
 
+/** By how much the length in JavaScript (UTF-16 units) exceeds Python's (code points). */
+export const surplus = (text: string): number => text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0;
+
 /** In the middle; what cannot be shared alike goes to the left where the width is odd, as in Python. */
 export function centred(text: string, width: number, fill = " "): string {
-  const room = Math.max(0, width - text.length);
-  return text.padStart(text.length + Math.floor(room / 2) + (room & width & 1), fill).padEnd(width, fill);
+  const room = Math.max(0, width - text.length + surplus(text));
+  return text.padStart(text.length + Math.floor(room / 2) + (room & width & 1), fill).padEnd(text.length + room, fill);
 }
 
 /** str.splitlines: without what ends them, unless `ends`. */
@@ -48,6 +51,16 @@ export function splitLines(text: string, ends = false): string[] {
   for (let at = 0; at < parts.length; at += 2)
     if (at + 1 < parts.length || parts[at] !== "") lines.push(`${parts[at]}${ends ? (parts[at + 1] ?? "") : ""}`);
   return lines;
+}
+
+/** Each tab leads to the next multiple of `size` in its line. */
+export function expandTabs(text: string, size: number): string {
+  let column = 0;
+  return text.replace(/\t|[\r\n]|[^\t\r\n]+/g, (part) => {
+    const out = part === "\t" ? " ".repeat(size > 0 ? size - (column % size) : 0) : part;
+    column = /[\r\n]/.test(part) ? 0 : column + [...out].length;
+    return out;
+  });
 }
 
 /** @throws EvaluationError where the text would be too large. */
