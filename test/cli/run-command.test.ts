@@ -1,6 +1,6 @@
 // Commands run in this process, against daemons that are none: what no real one does when it is wanted.
 import { execFileSync } from "node:child_process";
-import { symlinkSync, writeFileSync } from "node:fs";
+import { readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -148,6 +148,14 @@ test("a state file that mktemp has made names a sync as a missing one does; anyt
   await expect(syncIdOf(device)).rejects.toMatchObject({ code: "invalid_request" });
   execFileSync("mkfifo", [join(folder, "pipe")]);
   await expect(syncIdOf(join(folder, "pipe"))).rejects.toMatchObject({ code: "invalid_request" });
+});
+
+test("of several first runs at once with one new state file one names the sync", async () => {
+  const folder = temporaryFolder();
+  const path = join(folder, "state.json");
+  const ids = await Promise.all(Array.from({ length: 8 }, () => syncIdOf(path)));
+  expect(new Set([...ids, await syncIdOf(path)]).size).toBe(1);
+  expect(readdirSync(folder)).toEqual(["state.json"]);
 });
 
 test("the line that dev offers to paste is one command, in which a key that is not known is a variable", () => {
