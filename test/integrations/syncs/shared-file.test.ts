@@ -1,10 +1,12 @@
-// A file that several write: daemons on one Postgres, and syncs. What one has appended no other one appends again.
+// A file that several write: daemons on one Postgres, and syncs, or several objects whose state it is. What one has appended no other
+// one appends again.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { sharedPostgres } from "#test/dialects.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { startDaemon, type TestDaemon } from "../daemon.ts";
+import { sync } from "./harness.ts";
 
 const postgres = sharedPostgres();
 const { missing: noPostgres } = postgres;
@@ -69,4 +71,27 @@ test("what another sync's full refresh took away is appended again", async () =>
   write(mine, [1, 2, 3]);
   expect(await run(daemon, sync)).toMatchObject({ status: "completed", records_synced: 3 });
   expect(read(to)).toEqual([9, 1, 2, 3]);
+});
+
+test("objects whose state is one file are synced at once, and each record comes once", async () => {
+  const folder = temporaryFolder();
+  const state_file = join(folder, "state.json");
+  const names = ["a", "b", "c", "d"];
+  const all = async () => {
+    const runs = names.map((name) => {
+      const [from, to] = [join(folder, `${name}.csv`), join(folder, `${name}-copy.csv`)];
+      const ends = { from, object: name, to, table: name };
+      return sync(ends, { mode: "incremental", cursor_field: "id", sync_id: "sync_1", state_file });
+    });
+    return (await Promise.all(runs)).map(({ error }) => error);
+  };
+  for (const ids of [
+    [1, 2],
+    [1, 2],
+    [1, 2, 3],
+  ]) {
+    for (const name of names) write(join(folder, `${name}.csv`), ids);
+    expect(await all()).toEqual(names.map(() => null));
+    for (const name of names) expect(read(join(folder, `${name}-copy.csv`))).toEqual(ids);
+  }
 });

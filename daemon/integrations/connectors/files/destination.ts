@@ -2,7 +2,7 @@
 // An incremental run writes the old records and the new ones; of one key the new one wins.
 import { chmodSync, chownSync, existsSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { open as openFile } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import { REJECTS_SHOWN, type Reject } from "#contract/sync.ts";
 import type { CommittedState, Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
@@ -35,7 +35,12 @@ async function openSession(path: string, format: FormatName, request: OpenReques
     unlock();
   };
   try {
-    const stateFile = await openStateFile(request.stateFile ?? `${path}.magic-state`, request.syncId, path);
+    const statePath = request.stateFile ?? `${path}.magic-state`;
+    const alone = async (work: () => Promise<void>) => {
+      const done = await lockFile(statePath, request);
+      await work().finally(done);
+    };
+    const stateFile = await openStateFile(statePath, request.syncId, resolve(path), alone);
     const there = await told(path, async () => statSync(path, { throwIfNoEntry: false }));
     if (there && !there.isFile()) throw new MagicError("destination_refused", `${path} is no plain file.`);
     // A file without a byte holds no table yet.

@@ -1,5 +1,6 @@
 // The state of syncs whose destination has no transactions: a JSON file, replaced as a whole. What is about to be put in place is
 // noted first (`pending`), by the inode of the new file, so that a crash between the two renames is told apart from one before both.
+// One file may be the state of several objects, each into a file of its own: what one changes is changed in what the others have left.
 import { readFileSync, statSync } from "node:fs";
 import { MagicError } from "#contract/errors.ts";
 import { isObject } from "#contract/json-object.ts";
@@ -13,7 +14,8 @@ interface Document {
   readonly version: 1;
   readonly sync_id: string;
   readonly streams: Streams;
-  readonly pending?: Change & { readonly inode: string };
+  /** By the files whose places are to be taken. */
+  readonly pending?: Readonly<Record<string, Change & { readonly inode: string }>>;
   /** Of other syncs into the same file, by their ids: what they appended must not come twice. */
   readonly others?: Readonly<Record<string, Streams>>;
 }
@@ -32,22 +34,30 @@ export interface StateFile {
   commit(change: Change): Promise<void>;
 }
 
-/** `target`: the file that the pending change puts in place. */
-export async function openStateFile(path: string, syncId: string, target: string | null): Promise<StateFile> {
-  let document = ofSync(syncId, settled(read(path, syncId), target));
-  if (!isObject(document.streams) || !Object.values(document.streams).every(committedOf)) throw unreadable(path);
-  const write = async (next: Document) => {
-    await replaceFile(path, `${JSON.stringify(next)}\n`);
-    document = next;
+/** `target`: the file that a pending change puts in place. `alone`: does the work while no other run changes the state file. */
+export async function openStateFile(
+  path: string,
+  syncId: string,
+  target: string | null,
+  alone: (work: () => Promise<void>) => Promise<void>,
+): Promise<StateFile> {
+  const current = (): Document => {
+    const document = ofSync(syncId, settled(read(path, syncId), target));
+    if (!isObject(document.streams) || !Object.values(document.streams).every(committedOf)) throw unreadable(path);
+    return document;
   };
+  const { streams } = current();
+  const write = (next: (document: Document) => Document) =>
+    alone(() => replaceFile(path, `${JSON.stringify(next(current()))}\n`));
   return {
     committed: (stream) =>
-      (Object.hasOwn(document.streams, stream) ? committedOf(document.streams[stream]) : null) ?? {
-        state: null,
-        schema: null,
-      },
-    prepare: (change, file) => write({ ...document, pending: { ...change, inode: inodeOf(file) ?? "" } }),
-    commit: (change) => write(changed(document, change)),
+      (Object.hasOwn(streams, stream) ? committedOf(streams[stream]) : null) ?? { state: null, schema: null },
+    prepare: (change, file) =>
+      write((document) => {
+        const inode = inodeOf(file) ?? "";
+        return { ...document, pending: { ...document.pending, [target ?? ""]: { ...change, inode } } };
+      }),
+    commit: (change) => write((document) => changed(document, change)),
   };
 }
 
@@ -69,14 +79,15 @@ function read(path: string, syncId: string): Document {
   throw unreadable(path);
 }
 
-// A crash between the two renames: what was pending is in its place.
+// A crash between the two renames: what was pending is in its place. Else it never came there.
 function settled(document: Document, target: string | null): Document {
-  const { pending } = document;
-  return pending && target !== null && inodeOf(target) === pending.inode ? changed(document, pending) : document;
+  const { [target ?? ""]: mine, ...pending } = document.pending ?? {};
+  const rest = { ...document, pending };
+  return mine && target !== null && inodeOf(target) === mine.inode ? changed(rest, mine) : rest;
 }
 
 function changed(document: Document, { stream, committed, alone = false }: Change): Document {
-  const { pending: _, others, ...rest } = document;
+  const { others, ...rest } = document;
   return { ...rest, ...(alone || !others ? {} : { others }), streams: { ...rest.streams, [stream]: committed } };
 }
 

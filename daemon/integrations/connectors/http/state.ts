@@ -29,7 +29,7 @@ export async function openState(request: OpenRequest, keeper: StateKeeper | unde
   }
   if (stateFile === null) return null;
   const release = await lockFile(stateFile, request);
-  const file = await openStateFile(stateFile, request.syncId, null);
+  const file = await openStateFile(stateFile, request.syncId, null, (work) => work());
   return {
     committed: file.committed(stream),
     keep: (committed) => file.commit({ stream, committed }),
