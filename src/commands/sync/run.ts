@@ -1,4 +1,5 @@
 // `magic sync run`: one sync between two URLs or files, without a daemon.
+import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Command } from "commander";
 import { runDocument } from "#client/syncs/document.ts";
@@ -107,10 +108,11 @@ async function specOf(
     throw new MagicError("usage", `--stall-timeout takes seconds, not ${JSON.stringify(options.stallTimeout)}.`);
   // The run's process could only die of a folder that is gone.
   if ([ends.from, ends.to, options.state ?? "/"].some((path) => !/^(\w+:)?\//.test(path))) currentFolder();
-  const stateFile = options.state === undefined ? null : resolve(options.state);
+  const named = options.state === undefined ? null : resolve(options.state);
+  const syncId = named && (await syncIdOf(named));
   return {
     run_id: newId("run"),
-    sync_id: stateFile === null ? null : await syncIdOf(stateFile),
+    sync_id: syncId,
     source: { url: ends.from, object: ends.object },
     destination: {
       url: ends.to,
@@ -125,7 +127,8 @@ async function specOf(
     columns: listValue(options.columns, "--columns") ?? null,
     mapping: null,
     stall_timeout_s: stall,
-    state_file: stateFile,
+    // It is replaced as a whole: a link to it stays one.
+    state_file: named && (await realpath(named)),
     allow_private: "any",
     ...(options.fullRefresh ? { reset: true } : {}),
   };

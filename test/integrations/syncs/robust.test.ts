@@ -1,6 +1,6 @@
 // What goes wrong on the way: connections cut, servers restarted, huge rows, signed HTTP batches, the command's exit codes.
 import { execFile, execFileSync } from "node:child_process";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import net from "node:net";
 import { join } from "node:path";
@@ -553,6 +553,16 @@ describe.skipIf(postgresMissing())("on the way", () => {
     expect(await run(...copy)).toMatchObject({ code: 7 });
     expect(await run(...copy, "--mode", "cdc")).toMatchObject({ code: 3 });
     expect(await run(...copy, "--mode", "nonsense")).toMatchObject({ code: 2, stdout: "" });
+
+    const [kept, link] = [join(folder, "kept.json"), join(folder, "link.json")];
+    writeFileSync(kept, "");
+    symlinkSync(kept, link);
+    writeFileSync(join(folder, "ids.csv"), "id\n1\n");
+    const files = ["--from", join(folder, "ids.csv"), "--to", join(folder, "copied.csv")];
+    const appended = [...files, "--mode", "incremental", "--cursor-field", "id", "--state"];
+    expect(await run(...appended, link)).toMatchObject({ code: 0 });
+    expect(await run(...appended, kept)).toMatchObject({ code: 0 });
+    expect(readFileSync(join(folder, "copied.csv"), "utf8").trim().split("\n")).toHaveLength(2);
   });
 });
 
