@@ -27,7 +27,7 @@ import { deleteMissing, keepDeleted, mergeStage } from "./merge.ts";
 import { type Loading, makeStage, prepare } from "./prepare.ts";
 import { ident } from "./sql.ts";
 import { ensureStateTable, lockSync, lockTable, readState, writeState } from "./state-table.ts";
-import { exchangeRows, type Renames, swap } from "./swap.ts";
+import { exchangeRows, noRenames, swap } from "./swap.ts";
 import { copyTuples } from "./write-packed.ts";
 import { writeRows } from "./write-rows.ts";
 
@@ -100,7 +100,7 @@ function sessionOf(parts: Parts): WriteSession {
   // Columns of which PostgreSQL keeps one of two equal keys.
   let jsonb: readonly boolean[] = [];
   let place = 0;
-  let renames: Renames = { constraints: [], indexes: [] };
+  let renames = noRenames;
   let exchanged = false;
   const merging = () => ({ link, table: final, plan: begun().plan, generated, waiting: request.waiting });
   const begun = () => {

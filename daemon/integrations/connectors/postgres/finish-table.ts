@@ -9,7 +9,7 @@ import { takeOutDuplicates } from "./merge.ts";
 import type { Loading } from "./prepare.ts";
 import { sift } from "./sift.ts";
 import { ident, identList } from "./sql.ts";
-import { copyIndexes, type Renames } from "./swap.ts";
+import { copyIndexes, isTaken, noRenames, type Renames } from "./swap.ts";
 
 export interface MadeTable {
   readonly link: PostgresLink;
@@ -23,7 +23,7 @@ export interface MadeTable {
 export async function finishTable(made: MadeTable): Promise<{ renames: Renames; rejects: readonly Reject[] }> {
   const { link, plan, loading } = made;
   let rejects: readonly Reject[] = [];
-  let renames: Renames = { constraints: [], indexes: [] };
+  let renames = noRenames;
   // Under a savepoint: true when it was done, false when rows stand in its way.
   const built = async () => {
     await link.run("SAVEPOINT magic_keys");
@@ -67,23 +67,17 @@ async function build({ link, target, existing, plan, loading }: MadeTable): Prom
   const key = plan.primaryKey;
   const swapped = loading.how === "shadow" && existing !== null && !loading.stays;
   const keeps = swapped && existing.primaryKey.length > 0 && !outlived(existing.primaryKey, plan);
-  const renames = swapped
-    ? await copyIndexes(link, existing.oid, loading.table, keeps)
-    : { constraints: [], indexes: [] };
+  const renames = swapped ? await copyIndexes(link, existing.oid, loading.table, keeps) : noRenames;
   if (key.length === 0 || keeps) return renames;
   const ours = loading.how === "shadow" ? keyName(loading.name) : await freeName(link, target);
   await link.run(`ALTER TABLE ${loading.table} ADD CONSTRAINT ${ident(ours)} PRIMARY KEY (${identList(key)})`);
-  if (loading.how === "shadow") renames.constraints.push([ours, keyName(target.name)]);
-  return renames;
+  return loading.how === "shadow" ? { ...renames, key: [ours, keyName(target.name)] } : renames;
 }
 
 // The usual name of a primary key's index, unless something else has it.
 async function freeName(link: PostgresLink, target: MadeTable["target"]): Promise<string> {
   const name = keyName(target.name);
-  const [row] = await link.rows<{ there: string | null }>("SELECT to_regclass($1)::text AS there", [
-    `${ident(target.schema)}.${ident(name)}`,
-  ]);
-  return row?.there ? `_magic_${Date.now().toString(36)}_pkey` : name;
+  return (await isTaken(link, target.schema, name)) ? `_magic_${Date.now().toString(36)}_pkey` : name;
 }
 
 // PostgreSQL's own way to fit a name into 63 bytes: the table's name is cut, between characters.

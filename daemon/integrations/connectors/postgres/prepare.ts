@@ -100,7 +100,9 @@ export async function prepare(parts: PrepareParts, plan: WritePlan, final: strin
       // What only passes through needs no sequence of its own.
       const less = stays ? `EXCLUDING IDENTITY ${generated.length > 0 ? "EXCLUDING GENERATED" : ""}` : "";
       const { kind, storage } = stays ? { kind: "", storage: "" } : await storageOf(link, existing.oid);
-      await link.run(`CREATE ${kind}TABLE ${table} (LIKE ${final} INCLUDING ALL EXCLUDING INDEXES ${less})${storage}`);
+      await link.run(
+        `CREATE ${kind}TABLE ${table} (LIKE ${final} INCLUDING ALL EXCLUDING INDEXES EXCLUDING STATISTICS ${less})${storage}`,
+      );
       await alter(table);
       // In place, the table itself must take the new columns.
       const later = stays ? altering(final) : null;

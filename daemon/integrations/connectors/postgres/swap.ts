@@ -3,6 +3,7 @@
 import { MagicError } from "#contract/errors.ts";
 import type { Reject } from "#contract/sync.ts";
 import { DELETED_AT } from "../../engine/destination.ts";
+import { belongings } from "./belongings.ts";
 import type { PostgresLink } from "./connect.ts";
 import { stillReferred } from "./errors.ts";
 import { takeOutMiscomputed } from "./generated.ts";
@@ -29,7 +30,7 @@ export async function copyIndexes(link: PostgresLink, old: string, shadow: strin
       WHERE i.indrelid = $1::oid AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x'))`,
     [old],
   );
-  const renames: Renames = { constraints: [], indexes: [] };
+  const renames: Renames = { ...noRenames, constraints: [], indexes: [] };
   for (const [at, { name, def }] of constraints.entries()) {
     const ours = `_magic_c${at}_${old}`;
     await link.run(`ALTER TABLE ${shadow} ADD CONSTRAINT ${ident(ours)} ${def}`);
@@ -46,10 +47,16 @@ export async function copyIndexes(link: PostgresLink, old: string, shadow: strin
   return renames;
 }
 
+type Rename = [ours: string, name: string];
+
 export interface Renames {
-  readonly constraints: [ours: string, name: string][];
-  readonly indexes: [ours: string, name: string][];
+  /** Of a primary key that the old table lacks: to the usual name, unless something else has it. */
+  readonly key: Rename | null;
+  readonly constraints: Rename[];
+  readonly indexes: Rename[];
 }
+
+export const noRenames: Renames = { key: null, constraints: [], indexes: [] };
 
 /** True where the table cannot simply be replaced by another one. */
 export async function mustStay(link: PostgresLink, oid: string): Promise<boolean> {
@@ -60,6 +67,7 @@ export async function mustStay(link: PostgresLink, oid: string): Promise<boolean
         OR EXISTS (SELECT FROM pg_constraint WHERE confrelid = c.oid)
         OR EXISTS (SELECT FROM pg_inherits WHERE inhrelid = c.oid)
         OR EXISTS (SELECT FROM pg_publication_rel WHERE prrelid = c.oid)
+        OR EXISTS (SELECT FROM pg_statistic_ext WHERE stxrelid = c.oid AND NOT has_schema_privilege(stxnamespace, 'CREATE'))
         OR EXISTS (SELECT FROM pg_depend WHERE refclassid = 'pg_class'::regclass AND refobjid = c.oid AND deptype = 'n' AND classid IN ('pg_rewrite'::regclass, 'pg_proc'::regclass))
         OR EXISTS (SELECT FROM pg_depend d JOIN pg_type t ON t.oid = d.refobjid WHERE d.refclassid = 'pg_type'::regclass AND c.reltype IN (t.oid, t.typelem) AND d.deptype = 'n'))::text AS stay
        FROM pg_class c WHERE c.oid = $1::oid`,
@@ -73,6 +81,7 @@ export async function swap(link: PostgresLink, place: Place, shadowName: string,
   const shadow = `${ident(place.schema)}.${ident(shadowName)}`;
   const final = `${ident(place.schema)}.${ident(place.name)}`;
   const sequences = place.oid === null ? [] : await ownedSequences(link, place.oid, shadow);
+  const more = place.oid === null ? [] : await belongings(link, place.oid);
   if (place.oid !== null) {
     await copyGrants(link, place.oid, shadow);
     // A serial column's sequence would go with the old table, though the new one's default needs it.
@@ -87,14 +96,21 @@ export async function swap(link: PostgresLink, place: Place, shadowName: string,
       }
   }
   await link.run(`ALTER TABLE ${shadow} RENAME TO ${ident(place.name)}`);
-  for (const [ours, name] of renames.constraints) {
-    const [row] = await link.rows<{ there: string | null }>("SELECT to_regclass($1)::text AS there", [
-      `${ident(place.schema)}.${ident(name)}`,
-    ]);
-    if (!row?.there) await link.run(`ALTER TABLE ${final} RENAME CONSTRAINT ${ident(ours)} TO ${ident(name)}`);
-  }
+  const constraints = [...renames.constraints];
+  if (renames.key && !(await isTaken(link, place.schema, renames.key[1]))) constraints.push(renames.key);
+  for (const [ours, name] of constraints)
+    await link.run(`ALTER TABLE ${final} RENAME CONSTRAINT ${ident(ours)} TO ${ident(name)}`);
   for (const [ours, name] of renames.indexes)
     await link.run(`ALTER INDEX ${ident(place.schema)}.${ident(ours)} RENAME TO ${ident(name)}`);
+  for (const sql of more) await link.run(sql);
+}
+
+/** Whether a table, an index or their like has the name. */
+export async function isTaken(link: PostgresLink, schema: string, name: string): Promise<boolean> {
+  const [row] = await link.rows<{ there: string | null }>("SELECT to_regclass($1)::text AS there", [
+    `${ident(schema)}.${ident(name)}`,
+  ]);
+  return row?.there != null;
 }
 
 interface OwnedSequence {
