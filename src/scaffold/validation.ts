@@ -69,15 +69,18 @@ function checkFolder(folder: string, work: Work): void {
   else {
     const inside = controllersIn(folder);
     for (const controller of inside) checkController(controller, work);
-    if (inside.length === 0)
-      problem(
-        work,
-        join(folder, "contract.yaml"),
-        "contract_missing",
-        "There is no contract.yaml.",
-        "Write one, or make a controller with `magic scaffold`.",
-      );
+    if (inside.length === 0) noContract(folder, work);
   }
+}
+
+function noContract(folder: string, work: Work): void {
+  problem(
+    work,
+    join(folder, "contract.yaml"),
+    "contract_missing",
+    "There is no contract.yaml.",
+    "Write one, or make a controller with `magic scaffold`.",
+  );
 }
 
 function checkProject(root: string, work: Work): void {
@@ -112,6 +115,7 @@ function checkConfiguration(path: string, work: Work): void {
 function checkController(folder: string, work: Work): void {
   const name = contractIn(folder);
   if (name) checkContract(join(folder, name), work);
+  else noContract(folder, work);
   if (!HANDLER_FILES.some((file) => existsSync(join(folder, file))))
     problem(
       work,

@@ -6,6 +6,7 @@ import { expect, test, vi } from "vitest";
 import { readContract } from "#contract/controller-check.ts";
 import { env } from "#contract/project-gateway.ts";
 import { validatePaths } from "#scaffold/validation.ts";
+import { temporaryFolder } from "#test/temporary.ts";
 
 // Real processes on a machine that may be busy: nothing here depends on how long it takes.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
@@ -331,18 +332,25 @@ test("a folder of broken contracts: every file is named, nothing stops the rest"
 });
 
 test("a folder of controllers that is not there is a problem, but not where it is the one that every project has by default", () => {
-  const folder = join(tmpdir(), `magic-no-controllers-${process.pid}`);
+  const root = temporaryFolder();
   const codes = (more: object) => {
-    writeFileSync(join(folder, "magic.yaml"), JSON.stringify({ version: 1, ...more }));
-    return validatePaths([], folder, folder).problems.map(({ code, pointer }) => [code, pointer]);
+    writeFileSync(join(root, "magic.yaml"), JSON.stringify({ version: 1, ...more }));
+    return validatePaths([], root, root).problems.map(({ code, pointer }) => [code, pointer]);
   };
-  try {
-    mkdirSync(folder, { recursive: true });
-    expect(codes({})).toEqual([]);
-    expect(codes({ controllers: "controllers" })).toEqual([]);
-    expect(codes({ controllers: "units" })).toEqual([["folder_missing", "/controllers"]]);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
+  expect(codes({})).toEqual([]);
+  expect(codes({ controllers: "controllers" })).toEqual([]);
+  expect(codes({ controllers: "units" })).toEqual([["folder_missing", "/controllers"]]);
+});
+
+test("a handler without a contract is named, in a project and in a folder of controllers", () => {
+  const root = temporaryFolder();
+  const folder = join(root, "controllers", "alone");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "handler.ts"), "");
+  writeFileSync(join(root, "magic.yaml"), "version: 1");
+  for (const paths of [[], ["controllers"], ["controllers/alone"]]) {
+    const { problems } = validatePaths(paths, root, root);
+    expect(problems).toMatchObject([{ file: "controllers/alone/contract.yaml", code: "contract_missing" }]);
   }
 });
 
