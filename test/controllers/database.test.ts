@@ -398,6 +398,24 @@ test("sqlite: what follows a statement that undid the transaction is not committ
   await driver.close();
 });
 
+test("sqlite: a statement that changes no rows does not answer with the count of the one before it", async () => {
+  const driver = openSqlite(join(temporaryFolder(), "data.sqlite"), "write");
+  const session = await driver.begin(new AbortController().signal);
+  const counts: number[] = [];
+  for (const sql of [
+    "create table t (a)",
+    "insert into t values (1), (2), (3)",
+    "create index i on t (a)",
+    "update t set a = 5 where a = 9",
+    "delete from t",
+    "drop table t",
+  ])
+    counts.push((await session.query(sql, [])).row_count);
+  expect(counts).toEqual([0, 3, 0, 0, 3, 0]);
+  await session.release();
+  await driver.close();
+});
+
 test("sqlite: a temporary view or trigger of one caller is not there for the next", async () => {
   const folder = temporaryFolder();
   const driver = openSqlite(join(folder, "a.db"), "write");

@@ -135,13 +135,20 @@ function query(database: DatabaseSync, sql: string, values: readonly SQLInputVal
   if (wantsMore(database, sql, values))
     throw new MagicError("invalid_request", `the statement has more than the ${values.length} parameters that came`);
   if (statement.columns().length === 0) {
+    const before = changedRows(database);
     const { changes } = statement.run(...values);
-    return { rows: [], row_count: Number(changes) };
+    // What changes no rows, a CREATE or an ANALYZE, leaves the count of the statement before it.
+    return { rows: [], row_count: changedRows(database) === before ? 0 : Number(changes) };
   }
   const meter = openMeter();
   for (const row of statement.iterate(...values))
     meter.add(Object.fromEntries(Object.entries(row).map(([key, value]) => [key, wireValue(value)])));
   return { rows: meter.rows, row_count: meter.rows.length };
+}
+
+/** Since the file was opened. */
+function changedRows(database: DatabaseSync): unknown {
+  return database.prepare("SELECT total_changes() AS rows").get()?.["rows"];
 }
 
 /** SQLite takes a parameter without a value for null, and says how many there are only by refusing one too many. */
