@@ -1,4 +1,5 @@
 // Values given on the command line as JSON, as @FILE, or as - for standard input.
+import { isUtf8 } from "node:buffer";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import { collectAwaited, readWhole } from "#shared/collect.ts";
 import type { wholeNumbers } from "#shared/json-text.ts";
@@ -13,6 +14,8 @@ export async function readTextInput(given: string, flag: string): Promise<string
   try {
     // Not read at once: Ctrl-C would not be heard while nothing comes.
     const content = await (given === "-" ? collectAwaited(process.stdin, MAX_BYTES) : readWhole(name, MAX_BYTES));
+    // Decoded all the same, each letter of another encoding would arrive as U+FFFD, and nobody would know.
+    if (!isUtf8(content)) throw new Error("it is not UTF-8 text");
     return content.toString("utf8");
   } catch (error) {
     if (isMagicError(error)) throw error;

@@ -1,7 +1,7 @@
 // Values from files: pipes are read to their end, what has none is not.
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, constants, openSync } from "node:fs";
+import { closeSync, constants, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -9,6 +9,7 @@ import { expect, test, vi } from "vitest";
 import addConnector from "#commands/connector/add.ts";
 import { readJsonInput, readTextInput } from "#commands/json-input.ts";
 import { wholeNumbers } from "#shared/json-text.ts";
+import { temporaryFolder } from "#test/temporary.ts";
 import { createSandbox, program } from "./magic.ts";
 
 test("a file without an end is refused, not waited for", { timeout: 60_000 }, async () => {
@@ -52,6 +53,15 @@ test("what cannot be read is said with the flag", async () => {
     /--input: \/nonexistent cannot be read: ENOENT/,
   );
   await expect(readJsonInput("@/", "--input")).rejects.toThrow(/--input: \/ cannot be read: EISDIR/);
+});
+
+test("a file in another encoding is refused: its letters would not be those that it holds", async () => {
+  const file = join(temporaryFolder(), "input.json");
+  writeFileSync(file, Buffer.from('{"name":"Zoë"}', "latin1"));
+  await expect(readJsonInput(`@${file}`, "--input")).rejects.toMatchObject({
+    code: "usage",
+    message: `--input: ${file} cannot be read: it is not UTF-8 text.`,
+  });
 });
 
 test("an id of twenty digits keeps them in a configuration", async () => {
