@@ -150,7 +150,8 @@ test.each(names)("Node's HTTP client in a cell does what it does in Node: %s", a
 });
 
 test("what packages ask for while they load is answered, and reaches nothing", async () => {
-  const handler = `import { createRequire } from "node:module";
+  const handler = `import { createHook } from "node:async_hooks";
+    import { createRequire } from "node:module";
     import fs from "node:fs";
     import https from "node:https";
     import net from "node:net";
@@ -160,6 +161,7 @@ test("what packages ask for while they load is answered, and reaches nothing", a
     const load = createRequire(import.meta.url);
     const agent = new https.Agent({ keepAlive: true });
     markAsUncloneable({});
+    const hook = createHook({ init() {} }).enable();
     class Extended extends fs.ReadStream {}
     const refused = (work) => { try { work(); return "open"; } catch (error) { return error.message; } };
     export default async () => {
@@ -169,7 +171,8 @@ test("what packages ask for while they load is answered, and reaches nothing", a
         refused: [() => load("fs").readFileSync("/etc/passwd"), () => load("lodash"), () => new WebSocket("ws://localhost"), () => new Extended("/x"),
           () => process.umask(0), () => fs.writeSync(3, "x")].map(refused),
         later: await fs.promises.readFile("/x").catch(({ code }) => code),
-        told: [tty.isatty(1), net.isIP("::1"), fs.existsSync("/"), os.homedir(), process.umask(), typeof __dirname, import.meta.filename, agent.defaultPort],
+        told: [tty.isatty(1), net.isIP("::1"), fs.existsSync("/"), os.homedir(), process.umask(), typeof __dirname, import.meta.filename, agent.defaultPort,
+          hook.disable() === hook],
       };
     };`;
   await bench.deploy("loads", handler);
@@ -184,7 +187,7 @@ test("what packages ask for while they load is answered, and reaches nothing", a
       expect.stringContaining("node:fs.write"),
     ],
     later: "ERR_ACCESS_DENIED",
-    told: [false, 6, false, "/", 0o022, "string", "/controller/handler.js", 443],
+    told: [false, 6, false, "/", 0o022, "string", "/controller/handler.js", 443, true],
   });
   expect(bench.logs.some((line) => line["event"] === "to the log")).toBe(true);
 });

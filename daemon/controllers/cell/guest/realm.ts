@@ -82,7 +82,11 @@ function hardenProcess(): void {
 function hardenAsyncHooks(): void {
   const real = (asyncHooks as unknown as { default: Record<string, unknown> }).default;
   fix(real, "executionAsyncResource", () => ({}));
-  fix(real, "createHook", () => ({ enable: () => undefined, disable: () => undefined }));
+  fix(real, "createHook", () => {
+    // As in Node both answer the hook itself: packages keep what `createHook(...).enable()` gives, and disable that.
+    const hook = { enable: () => hook, disable: () => hook };
+    return hook;
+  });
 }
 
 // The channel's memory holds every caller's frames, and asking an array of bytes for its length calls whatever getter it finds. The real ones
