@@ -481,6 +481,13 @@ describe.skipIf(postgresMissing())("postgres", () => {
     });
   });
 
+  test("whole numbers in json that no double holds are text, as bigint is", async () => {
+    const sql = `select json '[9007199254740993, 1.5, "x"]' as a, jsonb '{"id": -12345678901234567890, "n": 7}' as b`;
+    expect(await ask({ sql })).toEqual({
+      rows: [{ a: ["9007199254740993", 1.5, "x"], b: { id: "-12345678901234567890", n: 7 } }],
+    });
+  });
+
   test.each([
     ["numeric '1.10', numeric 'NaN'", ["1.10", "NaN"]],
     ["float8 'NaN', null", ["NaN", null]],
@@ -682,6 +689,11 @@ describe.skipIf(mysqlMissing())("mysql", () => {
     expect(await ask({ sql: "select id, big, price, bytes from t where id = $1", params: [1] })).toEqual({
       rows: [{ id: 1, big: "9007199254740993", price: "12.30", bytes: "AQI=" }],
     });
+  });
+
+  test("whole numbers in json that no double holds are text, as bigint is", async () => {
+    const sql = `select json_extract('{"id": -12345678901234567890, "n": 7}', '$') as b`;
+    expect(await ask({ sql })).toEqual({ rows: [{ b: { id: "-12345678901234567890", n: 7 } }] });
   });
 
   test("a login that the server lets in and answers nothing keeps no connection", async () => {
