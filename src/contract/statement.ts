@@ -10,6 +10,9 @@ const CONTROL = new Set([
   ...["attach", "detach", "vacuum", "set", "copy", "pragma", "flush", "shutdown", "kill", "install", "uninstall"],
 ]);
 
+/** What request.db.transaction does by itself; inside of one, and for all else, it would be no way out. */
+const BOUNDS = new Set(["begin", "start", "commit", "end", "rollback", "abort"]);
+
 /** Where the databases differ in what ends a comment: PostgreSQL's nest, and there a carriage return ends a line too. */
 const READINGS = [
   { nested: false, line: /\n/g },
@@ -23,7 +26,8 @@ export function statementRefusal(sql: string): string | null {
   for (const reading of READINGS) {
     const word = wordOf(sql, reading);
     if (word === EXECUTABLE) return "executable comments cannot be sent through db:query";
-    if (CONTROL.has(word)) return `${word.toUpperCase()} cannot be sent through db:query; use request.db.transaction`;
+    if (CONTROL.has(word))
+      return `${word.toUpperCase()} cannot be sent through db:query${BOUNDS.has(word) ? "; use request.db.transaction" : ""}`;
   }
   return null;
 }

@@ -904,6 +904,10 @@ test("statements that would hide transaction control are seen through", () => {
     expect(() => checkStatement(sql)).toThrow();
   for (const sql of ["select 1", "-- begin\nselect 1", "insert into commit values (1)"])
     expect(() => checkStatement(sql)).not.toThrow();
+  // Whoever asks inside of a transaction is not sent into one.
+  expect(() => checkStatement("begin")).toThrow("BEGIN cannot be sent through db:query; use request.db.transaction");
+  for (const sql of ["set local search_path to other", "savepoint here", "copy t to stdout"])
+    expect(() => checkStatement(sql)).toThrow(/^[A-Z]+ cannot be sent through db:query$/);
 });
 
 test("numbered placeholders become question marks, in quotes they stay", () => {
