@@ -1,6 +1,7 @@
 // The gateway as one object: the engagement that is current, and everything that lives longer than a call.
 import { isMagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
+import { list } from "#contract/json-object.ts";
 import { headers as names } from "#contract/protocol.ts";
 import type { RouteExplanation } from "#contract/wire/route.ts";
 import type { Sealer } from "#daemon/secrets/sealer.ts";
@@ -163,6 +164,8 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
     },
     async explain({ body, principal, controller }) {
       if (hasPriced(engagement)) await catalogue.load();
+      // What is no request is refused before it has a route. Who asks where a model leads need not write messages.
+      chatRequest(list(body["messages"]).length === 0 ? { ...body, messages: [{}] } : body);
       const call = { operation: "chat", body, principal, controller } as const;
       const shape = shapeOf(call);
       const spender = spenderOf(principal, shape.user, controller);

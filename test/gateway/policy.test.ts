@@ -249,6 +249,31 @@ test("denials name the rule and what to change; nobody is called", async () => {
   expect(a.requests.length + b.requests.length).toBe(0);
 });
 
+test("what no call would do, no explanation says: a request that is none, a model that the sandbox lacks", async () => {
+  const { chat, gateway } = await testGateway({
+    ...config(),
+    policies: { p: { candidates: ["sandbox/nothing", "sandbox/echo"] } },
+  });
+  const sandbox = principal({ environment: "sandbox" });
+  const messages = [{ role: "user", content: "x" }];
+  const explain = (body: object) =>
+    gateway.explain({ body: { messages, ...body }, principal: sandbox, controller: null });
+  for (const wrong of [{ n: 0 }, { max_tokens: -1 }, { user: 5 }, { stream: "yes" }, { messages: [5] }]) {
+    const body = { model: "sandbox/echo", ...wrong };
+    const { message } = (await chat(body, { principal: sandbox }).catch((caught: unknown) => caught)) as Error;
+    await expect(explain(body)).rejects.toThrow(message);
+  }
+  expect((await explain({ model: "sandbox/echo", messages: [] })).decision?.model).toBe("sandbox/echo");
+  const { decision, candidates } = await explain({ model: "sandbox/nothing" });
+  expect([decision, candidates[0]?.rule]).toEqual([null, "unknown_model"]);
+  await expect(chat({ model: "sandbox/nothing" }, { principal: sandbox })).rejects.toMatchObject({
+    code: "model_not_found",
+    message: expect.stringContaining("there are sandbox/echo"),
+  });
+  expect((await explain({ model: "p" })).decision?.model).toBe("sandbox/echo");
+  expect((await chat({ model: "p" }, { principal: sandbox })).headers["x-magic-model"]).toBe("echo");
+});
+
 test("a model's name leads to no other model than the one that the lists were asked about", async () => {
   const { chat } = await testGateway({
     providers: { google: { api_key: "k", base_url: a.url, models: ["*"] }, a: provider(a) },

@@ -10,7 +10,7 @@ import { perMillion } from "#daemon/gateway/routing/explain.ts";
 import { type Access, accessOf } from "./access.ts";
 import { type ConfiguredProvider, type Engagement, type Policy, splitModel } from "./engagement.ts";
 import { priceFor, publishedFor, speaks, unpricedAdvice, vendorIdOf } from "./prices.ts";
-import { located, namedModels, resolveModel } from "./resolve.ts";
+import { located, namedModels, resolveModel, unknownTo } from "./resolve.ts";
 
 /** The catalogue must be loaded. */
 export function listModels(engagement: Engagement, catalogue: Catalogue, principal: Principal): ModelEntry[] {
@@ -66,7 +66,7 @@ function modelEntry(listing: Listing, provider: ConfiguredProvider, model: strin
   const price = priceFor(engagement, catalogue, provider, model);
   const unpriced = price || engagement.allowUnpriced ? null : unpricedAdvice(id);
   const reason =
-    access.check(asked, provider, model)?.reason ?? provider.missing ?? unknown(provider, model) ?? unpriced;
+    access.check(asked, provider, model)?.reason ?? provider.missing ?? unknownTo(provider, model) ?? unpriced;
   return {
     id,
     kind: "model",
@@ -76,12 +76,6 @@ function modelEntry(listing: Listing, provider: ConfiguredProvider, model: strin
     allowed: reason === null,
     reason,
   };
-}
-
-// Of all providers the sandbox alone has no other models than it lists.
-function unknown({ kind }: ConfiguredProvider, model: string): string | null {
-  if (kind !== "sandbox" || (sandboxModels as readonly string[]).includes(model)) return null;
-  return `the sandbox has ${sandboxModels.join(", ")}`;
 }
 
 // A policy can be asked for when one of its candidates can serve.

@@ -100,6 +100,13 @@ function serversOf(engagement: Engagement, catalogue: Catalogue, model: string):
   return real.length === 1 ? real : [];
 }
 
+/** Why a provider has no such model; null for all but the sandbox, which alone has no others than it lists. */
+export function unknownTo({ name, kind }: ConfiguredProvider, model: string): string | null {
+  if (kind !== "sandbox" || (sandboxModels as readonly string[]).includes(model)) return null;
+  const known = sandboxModels.map((one) => `${name}/${one}`).join(", ");
+  return `there is no model ${name}/${model}; there are ${known}`;
+}
+
 /** Every `provider/model` that magic.yaml spells out. */
 export function namedModels(engagement: Engagement): ReadonlySet<string> {
   const names = new Set(engagement.prices.named);

@@ -12,6 +12,7 @@ export type Objection =
   | "token.models"
   | "controller.models"
   | "not_configured"
+  | "unknown_model"
   | "unsupported"
   | "context_length"
   | "unpriced"

@@ -10,7 +10,7 @@ import {
   targetOf,
 } from "#daemon/gateway/engagement/engagement.ts";
 import { priceFor, publishedFor, unpricedAdvice } from "#daemon/gateway/engagement/prices.ts";
-import { located, type Resolution, resolveModel } from "#daemon/gateway/engagement/resolve.ts";
+import { located, type Resolution, resolveModel, unknownTo } from "#daemon/gateway/engagement/resolve.ts";
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { Catalogue } from "#daemon/gateway/pricing/catalogue.ts";
 import { attachmentsAtMost } from "#daemon/gateway/pricing/estimate.ts";
@@ -160,6 +160,8 @@ function considerCandidate(question: Question, entry: PolicyCandidate): Consider
   const denial = access.check(asked, configured, entry.model);
   if (denial) return out(denial.rule, denial.reason, "model");
   if (configured.missing) return out("not_configured", configured.missing, "model");
+  const unknown = unknownTo(configured, entry.model);
+  if (unknown) return out("unknown_model", unknown, "model");
   const provider = parts.provider(configured.kind);
   const unsupported = unsupportedBy(question, provider, entry.model, name);
   if (unsupported) return out("unsupported", unsupported.reason, unsupported.param);
@@ -240,6 +242,7 @@ const refusals: Readonly<Record<Objection, ConstructorParameters<typeof MagicErr
   "token.models": "model_not_allowed",
   "controller.models": "capability_denied",
   not_configured: "provider_not_configured",
+  unknown_model: "model_not_found",
   unsupported: "unsupported_parameter",
   context_length: "invalid_request",
   unpriced: "model_unpriced",
@@ -256,6 +259,7 @@ const depth: readonly Objection[] = [
   "engagement.allow",
   "engagement.deny",
   "environment",
+  "unknown_model",
   "not_configured",
 ];
 

@@ -37,8 +37,6 @@ export const sandboxProvider: Provider = {
 };
 
 async function chat(call: ChatCall, target: Target, options: AttemptOptions): Promise<ChatOutcome> {
-  const unknown = unknownModel(target);
-  if (unknown) return unknown;
   const checked = checkCall(call, target, (request) => supportOf("sandbox", request));
   if ("kind" in checked) return checked;
   const { request } = checked.call;
@@ -58,13 +56,6 @@ async function chat(call: ChatCall, target: Target, options: AttemptOptions): Pr
 
 function structured(request: ChatRequest): boolean {
   return request.response_format?.type === "json_schema";
-}
-
-function unknownModel(target: Target): FailureOutcome | null {
-  if ((sandboxModels as readonly string[]).includes(target.model)) return null;
-  const known = sandboxModels.map((model) => `sandbox/${model}`).join(", ");
-  const message = `There is no model sandbox/${target.model}; there are ${known}.`;
-  return { kind: "failure", failure: failure("not_found", message, { param: "model" }), usage: null };
 }
 
 function refused(message: string, param: string): FailureOutcome {
@@ -152,8 +143,6 @@ async function embeddings(
   target: Target,
   options: AttemptOptions,
 ): Promise<CompletionOutcome | FailureOutcome> {
-  const unknown = unknownModel(target);
-  if (unknown) return unknown;
   if ((call.request.dimensions ?? 1) > MAX_DIMENSIONS) {
     return refused(`'dimensions' must be at most ${MAX_DIMENSIONS}.`, "dimensions");
   }
