@@ -60,6 +60,8 @@ interface Journey {
   readonly reservation: Reservation | null;
   readonly work: Work;
   readonly span: Span;
+  /** Wall clock, when its budgets' periods were chosen. */
+  readonly at: number;
   readonly dispatchedAt: number;
 }
 
@@ -83,9 +85,10 @@ export async function carryOut(
     shape.promptTokens + (shape.maxTokens ?? 0) * shape.n,
   );
   const hold = taken instanceof Promise ? await taken : taken;
+  const at = parts.clock.now();
   let reservation: Reservation | null;
   try {
-    const accounts = accountsOf(engagement, call.principal, call.controller, spender, parts.clock.now());
+    const accounts = accountsOf(engagement, call.principal, call.controller, spender, at);
     const reserved = reserve(parts.budgets, accounts, plan.candidates);
     reservation = reserved instanceof Promise ? await reserved : reserved;
   } catch (error) {
@@ -110,6 +113,7 @@ export async function carryOut(
     reservation,
     work,
     span,
+    at,
     dispatchedAt,
   };
   const attempted = await attemptRoute(plan, {
@@ -301,7 +305,7 @@ interface Settlement {
 }
 
 function settle(journey: Journey, { candidate, attempts, outcome }: Attempted, end: Settlement): void {
-  const { parts, call, plan, spender, hold, reservation, work, span, dispatchedAt } = journey;
+  const { parts, call, plan, spender, hold, reservation, work, span, at, dispatchedAt } = journey;
   work.end();
   parts.underWay.delete(work);
   const { usage } = end;
@@ -319,6 +323,7 @@ function settle(journey: Journey, { candidate, attempts, outcome }: Attempted, e
     failure: end.failure,
     usage,
     stream: outcome.kind === "stream",
+    at,
     dispatchedAt,
     firstTokenAt: end.firstTokenAt ?? null,
     span,

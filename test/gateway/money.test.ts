@@ -542,6 +542,30 @@ describe("budgets", () => {
     });
   });
 
+  test("a call that passes midnight is counted for the day whose budget it was taken from", async () => {
+    let now = Date.parse("2026-03-31T23:59:59.900Z");
+    const clock = { ...systemClock, now: () => now };
+    upstream.answer = (response) => {
+      now += 1_000;
+      response.end(completion(100, 0));
+    };
+    const { chat, gateway } = await testGateway(
+      {
+        providers: { openai: { api_key: "k", base_url: `${upstream.url}/v1` } },
+        prices: { "openai/m": { input: 10_000, output: 0 } },
+        budgets: [{ scope: "user", usd: 1.5, per: "day" }],
+      },
+      { clock },
+    );
+    const call = () => chat({ model: "openai/m", max_tokens: 1 }, { principal: principal({}, { user: "u" }) });
+    for (let calls = 0; calls < 2; calls++) expect((await call()).status).toBe(200);
+    const days = (await gateway.usage({ by: "day" })).map(({ key, cost_pico }) => [key, cost_pico]);
+    expect(days).toEqual([
+      ["2026-03-31", "1000000000000"],
+      ["2026-04-01", "1000000000000"],
+    ]);
+  });
+
   test("a team's own budget beside everybody's is one account: nothing counts twice, the smaller limit binds, both warn", async () => {
     upstream.answer = (response) => void response.end(completion(10, 100));
     const each = { scope: "team" as const, per: "day" as const };

@@ -2,7 +2,7 @@
 import type { usageKeys } from "#contract/wire/usage.ts";
 
 export interface LedgerRow {
-  /** RFC 3339. */
+  /** RFC 3339, of the dispatch. */
   readonly at: string;
   readonly request_id: string;
   readonly operation: "chat" | "embeddings";

@@ -28,6 +28,8 @@ export interface Finished {
   readonly failure: Failure | null;
   readonly usage: TokenUsage;
   readonly stream: boolean;
+  /** Wall clock of the dispatch: a call that passes midnight counts for the day whose budget it was taken from. */
+  readonly at: number;
   /** Milliseconds of the monotonic clock. */
   readonly dispatchedAt: number;
   readonly firstTokenAt: number | null;
@@ -95,11 +97,11 @@ export function createObserver({ clock, logger, metrics, ledger }: ObserverParts
 
   return {
     finished(over) {
-      const { call, firstTokenAt } = over;
+      const { call, firstTokenAt, at } = over;
       const cost = costAt(over.candidate, over.usage);
       const durationMs = clock.monotonic() - call.startedAt;
       const firstTokenMs = firstTokenAt === null ? null : firstTokenAt - call.startedAt;
-      for (const row of rowsOf(over, rfc3339(clock.now()), durationMs, firstTokenMs)) ledger.record(row);
+      for (const row of rowsOf(over, rfc3339(at), durationMs, firstTokenMs)) ledger.record(row);
       if (untold.push({ over, cost, durationMs, firstTokenMs }) === 1) setImmediate(tellAll);
     },
     replayed(call, status) {
