@@ -88,6 +88,11 @@ const schemas: Record<string, object> = {
     a: object({ b: object({ c: object({ d: object({ e: object({ f: { type: "string" } }) }) }) }) }),
   }),
   "additional properties": { type: "object", additionalProperties: { type: "integer" }, minProperties: 2 },
+  "at least so many properties, far within": object({
+    a: object({
+      b: object({ c: object({ d: { type: "string" }, e: { type: "integer" } }, [], { minProperties: 2 }) }),
+    }),
+  }),
   "required but not described": { type: "object", required: ["a"] },
   "at most so many properties": {
     type: "object",

@@ -99,6 +99,8 @@ function object(schema: Schema, context: Context): Record<string, unknown> {
         set(other, Object.hasOwn(properties, other) ? properties[other] : others.schemaOf(other));
   }
   const least = numberOf(schema["minProperties"], 0);
+  for (const [name, child] of Object.entries(properties))
+    if (count < least && child !== false && !Object.hasOwn(filled, name)) set(name, child);
   for (let n = 1; count < least && n <= MOST_ITEMS; n++) {
     const name = others.nameOf(n);
     set(name, others.schemaOf(name));
