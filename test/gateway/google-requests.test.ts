@@ -80,6 +80,36 @@ describe("google", () => {
     ]);
   });
 
+  test("calls of one id, as some servers give them in each turn, are told apart with their results", async () => {
+    const calling = (...names: string[]) => ({
+      role: "assistant",
+      tool_calls: names.map((name) => ({
+        id: `call_${names.length > 2 ? "" : name}`,
+        ...{ type: "function", function: { name, arguments: "{}" } },
+      })),
+    });
+    const turn = [calling("a", "b"), result("call_b", "b"), result("call_a", "a")];
+    const same = [calling("a", "b", "c"), ...["a", "b", "c"].map((name) => result("call_", name))];
+    const { body } = await send("google", { messages: [user("x"), ...turn, ...turn, ...same] }, model);
+    const parts = (body["contents"] as { parts: Record<string, { id: string; name: string; response?: unknown }>[] }[])
+      .map((content) => content.parts)
+      .slice(1);
+    const told = [
+      ["call_a", "call_b"],
+      ["call_a-2", "call_b-2"],
+      ["call_", "call_-2", "call_-3"],
+    ];
+    for (const [at, ids] of told.entries()) {
+      const names = ["a", "b", "c"].slice(0, ids.length);
+      expect(parts[2 * at]?.map((part) => part["functionCall"])).toMatchObject(
+        names.map((name, n) => ({ id: ids[n], name })),
+      );
+      expect(parts[2 * at + 1]?.map((part) => part["functionResponse"])).toEqual(
+        names.map((name, n) => ({ id: ids[n], name, response: { result: name } })),
+      );
+    }
+  });
+
   test("a model with a colon or a path goes verbatim", async () => {
     const { path } = await send("google", { messages: [user("x")] }, "tunedModels/my:model.1");
     expect(path).toBe("/v1beta/tunedModels/my%3Amodel.1:generateContent");

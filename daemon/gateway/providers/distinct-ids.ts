@@ -1,5 +1,5 @@
-// Claude refuses two calls of one id, and some servers give theirs anew in each turn (`call_0`): a conversation that began at such a one goes
-// on with ids that differ.
+// Claude refuses two calls of one id, Gemini would mistake their results, and some servers give theirs anew in each turn (`call_0`): a
+// conversation that began at such a one goes on with ids that differ.
 import type { AssistantMessage, Message } from "#daemon/gateway/format/request.ts";
 
 /** The messages with every call's id its own, results following; the same array where they are. */

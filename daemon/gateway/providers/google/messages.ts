@@ -2,6 +2,7 @@
 import { isRounded, objectOf, type TextReader, textReader } from "#daemon/gateway/format/exact-json.ts";
 import type { AssistantMessage, ChatRequest, ContentPart, UserMessage } from "#daemon/gateway/format/request.ts";
 import { argumentsOf, fileOf, imageUrl, invalid, OPENING, partsOf, textOf } from "../content.ts";
+import { distinctIds } from "../distinct-ids.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { isOurs, signatureOf } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
@@ -43,7 +44,7 @@ export async function geminiMessages(
     if (last?.role === role) for (const part of parts) last.parts.push(part);
     else contents.push({ role, parts });
   };
-  for (const [index, message] of request.messages.entries()) {
+  for (const [index, message] of distinctIds(request.messages).entries()) {
     switch (message.role) {
       case "system":
       case "developer": {
@@ -57,7 +58,7 @@ export async function geminiMessages(
       case "assistant":
         for (const call of message.tool_calls ?? [])
           if (call.type === "function") calls.set(call.id, { name: call.function.name, place: calls.size });
-        add("model", modelParts(message, options, read));
+        add("model", modelParts(message, request.messages[index] as AssistantMessage, options, read));
         break;
       case "tool": {
         const { name, place } = calls.get(message.tool_call_id) ?? { name: "", place: 0 };
@@ -89,8 +90,10 @@ function wireId(id: string): { id: string } | object {
   return isOurs(id) ? {} : { id };
 }
 
+// `given`: with the ids that the client knows, by which signatures are found.
 function modelParts(
   message: AssistantMessage,
+  given: AssistantMessage,
   { signatures, caller, signed, nameOf }: MessageOptions,
   read: TextReader,
 ): unknown[] {
@@ -100,10 +103,11 @@ function modelParts(
   if (text !== "") parts.push({ text, ...(thought ? { thoughtSignature: thought } : {}) });
   for (const image of imagesBack(message.images)) parts.push(image);
   let first = true;
-  for (const call of message.tool_calls ?? []) {
+  for (const [at, call] of (message.tool_calls ?? []).entries()) {
     if (call.type !== "function") continue;
     const { name, arguments: args } = call.function;
-    const known = signatureOf(call.id) ?? signatureBack(call.extra_content) ?? signatures.recall(caller, call.id);
+    const id = given.tool_calls?.[at]?.id ?? call.id;
+    const known = signatureOf(id) ?? signatureBack(call.extra_content) ?? signatures.recall(caller, id);
     const signature = known ?? (signed && first ? NO_SIGNATURE : undefined);
     first = false;
     parts.push({
