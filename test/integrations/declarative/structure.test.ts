@@ -216,6 +216,19 @@ test("a parameter stands in for a field that is empty, of whatever kind", async 
   expect(asked).toEqual(["/items?a=1"]);
 });
 
+test("parameters beside a reference stand in place of those that it refers to, as every other field does", async () => {
+  const asked: (string | undefined)[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(request.url);
+    json(response, { items: [] });
+  });
+  const whole = JSON.parse(manifest(origin, { requester: { path: "/{{ parameters.a }}-{{ parameters.b }}" } }));
+  const base = { ...whole.streams[0], $parameters: { a: "1", b: "2" } };
+  const streams = [{ $ref: "#/definitions/base", $parameters: { a: "3" } }];
+  await read(JSON.stringify({ ...whole, definitions: { base }, streams }));
+  expect(asked).toEqual(["/3-"]);
+});
+
 test("a check asks for no more than the first slice, and a reader who may stop for one partition at a time", async () => {
   const asked: unknown[] = [];
   const origin = await vendor((request, response) => {

@@ -65,9 +65,7 @@ function dereference(value: unknown, references: References, path: readonly stri
   } else if (reference !== undefined && !isRecord(reference)) put(out, "$ref", reference);
   for (const key of Object.keys(value)) {
     if (key === "$ref" && typeof reference === "string") continue;
-    const own = dereference(value[key], references, path, level + 1);
-    // Parameters beside a reference join those of what it refers to.
-    put(out, key, key === "$parameters" && isRecord(own) && isRecord(out[key]) ? { ...out[key], ...own } : own);
+    put(out, key, dereference(value[key], references, path, level + 1));
   }
   return out;
 }
