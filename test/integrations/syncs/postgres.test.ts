@@ -313,7 +313,18 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(await run()).toMatchObject({ error: null, records_synced: 2 });
     await source.query("ALTER TABLE rewritten ADD id bigserial");
     expect(await run()).toMatchObject({ error: null, records_synced: 0 });
+    // A migration's second statement leaves its own mark on the column.
+    await source.query("ALTER TABLE rewritten ALTER at TYPE bigint");
+    await source.query("ALTER TABLE rewritten ALTER at SET NOT NULL");
+    expect(await run()).toMatchObject({ error: null, records_synced: 0 });
+    await source.query("ALTER TABLE rewritten ADD token uuid DEFAULT gen_random_uuid()");
+    await source.query("ALTER TABLE rewritten ALTER token DROP DEFAULT");
+    expect(await run()).toMatchObject({ error: null, records_synced: 0 });
     expect(await target.lines("rewritten", "n, at")).toEqual(["(1,1)", "(2,2)", "(3,3)", "(4,4)", "(5,1)"]);
+    // Who fills it anew brings new rows, whoever alters it then.
+    await source.query("BEGIN; TRUNCATE rewritten; INSERT INTO rewritten (n, at) VALUES (6, 1); COMMIT");
+    await source.query("ALTER TABLE rewritten ALTER n SET DEFAULT 0");
+    expect(await run()).toMatchObject({ error: null, records_synced: 1 });
   });
 
   test("without a primary key rows of a slow writer are found though it altered the table too", async () => {

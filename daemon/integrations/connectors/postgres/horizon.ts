@@ -52,12 +52,16 @@ export async function takeHorizon(
   return { snapshot, system, timeline, seen, parts };
 }
 
-/** The SQL condition for rows that the earlier horizon did not see, or may not have; null where it says nothing about this server's rows. */
+/**
+ * The SQL condition for rows that the earlier horizon did not see, or may not have; null where it says nothing about this server's rows.
+ * `altered`: the columns that are new or of another type since.
+ */
 export async function unseenSince(
   link: PostgresLink,
   state: StreamState | null,
   parts: readonly string[],
   keyed: boolean,
+  altered: readonly string[],
 ): Promise<string | null> {
   const earlier = horizonOf(state);
   if (!earlier) return null;
@@ -74,7 +78,9 @@ export async function unseenSince(
   if (system !== earlier.system || now < then || now - then > TOO_OLD) return null;
   const young = since(String(then));
   const seen =
-    keyed || state?.cursor == null ? earlier.seen : [...earlier.seen, ...(await rewriters(link, parts, young))];
+    keyed || state?.cursor == null
+      ? earlier.seen
+      : [...earlier.seen, ...(await rewriters(link, parts, young, altered))];
   const unseen =
     seen.length === 0 ? young : `(${young} AND xmin::text <> ALL (${literal(`{${seen.join(",")}}`)}::text[]))`;
   const known = earlier.parts ?? parts;
@@ -84,12 +90,20 @@ export async function unseenSince(
 
 // Who gives a column another type, or a default that each row has its own of, writes every row anew: rows that have been read would come
 // a second time. Of those the cursor tells the new ones. Where an older row is left, whoever altered the table wrote none anew.
-async function rewriters(link: PostgresLink, tables: readonly string[], young: string): Promise<string[]> {
+// A later change of such a column (SET NOT NULL) hides who gave it its type: the table's own entry still tells who made its rows' file.
+async function rewriters(
+  link: PostgresLink,
+  tables: readonly string[],
+  young: string,
+  altered: readonly string[],
+): Promise<string[]> {
   const [root] = await link.rows<{ name: string }>("SELECT $1::oid::regclass::text AS name", [tables[0]]);
   const rows = await link.rows<{ xid: string }>(
-    `SELECT xid::text FROM (SELECT DISTINCT xmin::text::xid AS xid FROM pg_attribute WHERE attrelid = ANY ($1::oid[]) AND attnum > 0 AND ${young}) altering
+    `WITH changes AS (SELECT attname, xmin::text::xid AS xid, attrelid FROM pg_attribute WHERE attrelid = ANY ($1::oid[]) AND attnum > 0 AND ${young}),
+          files AS (SELECT oid, xmin::text::xid AS xid FROM pg_class WHERE oid = ANY ($1::oid[]) AND ${young})
+     SELECT xid::text FROM (SELECT xid FROM changes UNION SELECT f.xid FROM files f JOIN changes c ON c.attrelid = f.oid WHERE attname::text = ANY ($2::text[]) AND age(c.xid) < age(f.xid)) altering
       WHERE EXISTS (SELECT FROM ${root?.name} t WHERE age(t.xmin) NOT BETWEEN 0 AND age(xid)) IS FALSE`,
-    [`{${tables.join(",")}}`],
+    [`{${tables.join(",")}}`, [...altered]],
   );
   return rows.map(({ xid }) => xid);
 }

@@ -74,13 +74,25 @@ export async function planRead(link: PostgresLink, table: TableInfo, request: Re
     warnings: row?.without === "true" ? [nullCursorWarning(field, name)] : [],
   };
   if (!request.state) return { condition: null, ...scope };
-  const unseen = stamped ? await unseenSince(link, request.state, oids, keyed) : null;
+  const unseen = stamped ? await unseenSince(link, request.state, oids, keyed, altered(table, request)) : null;
   const since = before === null ? null : `${literal(before)}::${column.declared}`;
   const again = lookBack(ident(field), since, column, keyed);
   if (!unseen) return { condition: again, ...scope };
   const found = [...(since === null ? [] : [`${ident(field)} > ${since}`]), unseen];
   if (foreign.length > 0) found.push(`(tableoid IN (${foreign.join(", ")})${again === null ? "" : ` AND ${again}`})`);
   return { condition: found.length === 1 ? unseen : `(${found.join(" OR ")})`, ...scope };
+}
+
+// Columns that the last run saw with another type, or did not see as there were none behind its last one.
+function altered({ columns }: TableInfo, { known }: ReadRequest): string[] {
+  if (!known) return [];
+  const last = Math.max(...known.columns.map(({ place }) => place ?? Number.POSITIVE_INFINITY));
+  return columns
+    .filter(({ name, native, place = 0 }) => {
+      const before = known.columns.find((column) => column.name === name);
+      return before ? before.native !== native : place > last;
+    })
+    .map(({ name }) => name);
 }
 
 // xmin goes with the whole table: a role with a privilege on some columns only may not see it.
