@@ -76,6 +76,8 @@ const attacks: Record<string, string> = {
     "for (const h of (process._getActiveHandles ? process._getActiveHandles() : [])) h.on?.('data', see);",
   "the running callback's resource":
     "const r = require('async_hooks').executionAsyncResource(); if (r && r.onread) { const o = r.onread; r.onread = function (m) { see(Buffer.from(m)); return o.apply(this, arguments); }; }",
+  "what timers keep of their calls":
+    "setInterval(() => { const mine = setTimeout(() => {}, 20); const frame = Object.getOwnPropertySymbols(mine).find((s) => String(s).includes('Frame')); for (let t = mine, n = 0; t && n < 20; t = t._idlePrev, n++) if (t[frame]) for (const [, kept] of Map.prototype.entries.call(t[frame])) { see(kept?.message ?? kept); if (kept?.channel) for (const n of Object.keys(kept.channel)) { const m = kept.channel[n]; kept.channel[n] = function (...a) { a.forEach(see); return m.apply(this, a); }; } } }, 2).unref();",
   "reading the descriptor":
     "try { const b = Buffer.alloc(65536); const t = Date.now(); while (Date.now() - t < 100) { try { const n = require('fs').readSync(3, b); see(b.subarray(0, n)); } catch (e) { if (e.code === 'ERR_ACCESS_DENIED') break; } } } catch {}",
   "pooled memory": "const pool = Buffer.allocUnsafe(1).buffer; setInterval(() => see(Buffer.from(pool)), 2).unref();",

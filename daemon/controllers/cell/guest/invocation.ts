@@ -70,15 +70,45 @@ export function openStorage<T>(): AsyncLocalStorage<T> {
   return Object.freeze(storage);
 }
 
-const storage = openStorage<Invocation>();
+class Given {
+  constructor(object: object) {
+    // biome-ignore lint/correctness/noConstructorReturn: the private field below is put on this object
+    return object;
+  }
+}
+
+/** Whose an object is, where no handler can look it up or change it. */
+class Owned extends Given {
+  readonly #invocation: Invocation;
+  constructor(object: object, invocation: Invocation) {
+    super(object);
+    this.#invocation = invocation;
+  }
+  static invocationOf(object: object): Invocation | undefined {
+    return #invocation in object ? object.#invocation : undefined;
+  }
+}
+
+export function ownedBy<T extends object>(invocation: Invocation, object: T): T {
+  new Owned(object, invocation);
+  return object;
+}
+
+export function ownerOf(object: object): Invocation | undefined {
+  return Owned.invocationOf(object);
+}
+
+// What a storage holds can be read off every timer of its call, by neighbours too: it is an object that says nothing.
+const storage = openStorage<object>();
 
 /** The invocation whose code runs now; undefined at module level. */
 export function currentInvocation(): Invocation | undefined {
-  return storage.getStore();
+  const running = storage.getStore();
+  return running && ownerOf(running);
 }
 
 export function withInvocation<R>(invocation: Invocation, work: () => R): R {
-  return storage.run(invocation, work);
+  return storage.run(ownedBy(invocation, table()), work);
 }
 
 export function newInvocation(id: number, channel: Channel, memory: Buffer, start: number, end: number): Invocation {

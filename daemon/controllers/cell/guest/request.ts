@@ -2,7 +2,16 @@
 import { MAX_PAYLOAD, up } from "../frames.ts";
 import { failureOf, fromThrown, toError } from "./errors.ts";
 import { brokeredFetch } from "./fetch.ts";
-import { type Answer, askBroker, currentInvocation, type Invocation, openStorage, signalOf } from "./invocation.ts";
+import {
+  type Answer,
+  askBroker,
+  currentInvocation,
+  type Invocation,
+  openStorage,
+  ownedBy,
+  ownerOf,
+  signalOf,
+} from "./invocation.ts";
 import {
   bufferOver,
   byteLength,
@@ -73,34 +82,14 @@ export function makeRequest(invocation: Invocation, controller: Identity): objec
       error: (text: unknown, fields?: unknown) => log(invocation, "error", text, fields),
     },
   };
-  new Owned(request, invocation);
-  return defineProperty(request, "signal", lazySignal);
-}
-
-class Given {
-  constructor(object: object) {
-    // biome-ignore lint/correctness/noConstructorReturn: the private field below is put on this object
-    return object;
-  }
-}
-
-/** Whose a request is, where no handler can look it up or change it. */
-class Owned extends Given {
-  readonly #invocation: Invocation;
-  constructor(request: object, invocation: Invocation) {
-    super(request);
-    this.#invocation = invocation;
-  }
-  static invocationOf(request: object): Invocation | undefined {
-    return #invocation in request ? request.#invocation : currentInvocation();
-  }
+  return defineProperty(ownedBy(invocation, request), "signal", lazySignal);
 }
 
 // One getter for all requests. A getter of its own would give every request a hidden class of its own, which lives in old memory, names the
 // getter, and so keeps the whole call alive until the next full collection.
 const lazySignal: PropertyDescriptor = {
   get(this: object) {
-    const invocation = Owned.invocationOf(this);
+    const invocation = ownerOf(this) ?? currentInvocation();
     return invocation && signalOf(invocation);
   },
   enumerable: true,
