@@ -336,3 +336,24 @@ test.each(["https://[bad", "//[bad/x"])("a next page at '%s', which is no URL, i
   };
   await expect(read(manifest(origin, { paginator }))).rejects.toMatchObject({ code: "validation_failed" });
 });
+
+test("of a read that has failed, the page that was asked for ahead is not said to be tried again", async () => {
+  let asked = 0;
+  const origin = await vendor((_request, response) => {
+    if (++asked < 4) json(response, { items: [{ id: 1 }], next: "same" });
+  });
+  const paginator = {
+    page_token_option: { type: "RequestOption", inject_into: "request_parameter", field_name: "after" },
+    pagination_strategy: { type: "CursorPagination", cursor_value: "{{ response.next }}" },
+  };
+  const said: unknown[] = [];
+  await runConnectorJob(
+    { type: "read", manifest: manifest(origin, { paginator }), config: { origin }, stream: "items" },
+    {
+      ...{ signal: AbortSignal.timeout(20_000), env: {}, room: async () => {} },
+      send: async (reply) => void (reply.type === "records" || said.push(reply)),
+    },
+  );
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(said).toEqual([expect.objectContaining({ type: "failed", detail: expect.stringContaining("repeats") })]);
+});

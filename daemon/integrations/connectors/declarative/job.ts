@@ -99,13 +99,14 @@ async function withConnector(
   const rewrite = ports.env["MAGIC_HTTP_REWRITE"];
   const allowed = [...rewriteTargets(rewrite), ...loopbackTargets(job.config)];
   const egress = createEgress({ allowPrivate: () => allowed });
+  const over = new AbortController();
   try {
     let seen: HttpResponse | undefined;
     const connector = createConnector(manifest, {
       config: job.config,
       dispatcher: egress.dispatcher,
       rewrite,
-      signal: ports.signal,
+      signal: AbortSignal.any([ports.signal, over.signal]),
       tokens: ports.tokens,
       readsAhead: job.type === "read" && job.limit === undefined,
       // The last one: a token's answer comes before the page's.
@@ -118,6 +119,8 @@ async function withConnector(
     else if (job.type === "probe") await probe(connector, () => seen, ports);
     else await sendAll((await connector.stream(job.stream)).read(job.state), job.limit, ports);
   } finally {
+    // A page that was asked for ahead is not tried again.
+    over.abort();
     await ports.tokens?.idle?.();
     await egress.close();
   }
