@@ -118,14 +118,16 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
   test("a full refresh keeps a table's statistics, comments on its indexes and constraints, and every constraint's name", async () => {
     await source.query("CREATE TABLE told (id int PRIMARY KEY, a int, b text); INSERT INTO told VALUES (1, 1, 'x')");
     await target.query(`CREATE TABLE others (id int PRIMARY KEY); INSERT INTO others VALUES (1); CREATE SCHEMA apart;
-      CREATE TABLE told (id int PRIMARY KEY WITH (fillfactor = 50), a int, b text, CONSTRAINT others FOREIGN KEY (a) REFERENCES others) WITH (toast.autovacuum_enabled = off);
+      CREATE TABLE told (id int PRIMARY KEY WITH (fillfactor = 50), a int, b text, n int GENERATED ALWAYS AS IDENTITY, CONSTRAINT others FOREIGN KEY (a) REFERENCES others) WITH (toast.autovacuum_enabled = off);
       CREATE INDEX told_a ON told (a); ALTER TABLE told CLUSTER ON told_a; COMMENT ON INDEX told_a IS 'it''s'; COMMENT ON CONSTRAINT others ON told IS 'mine';
       CREATE STATISTICS told_ab ON a, b FROM told; ALTER STATISTICS told_ab SET STATISTICS 7; COMMENT ON STATISTICS told_ab IS 's'; CREATE STATISTICS apart.told_e ON (a + 1) FROM told;
+      CREATE INDEX told_e ON told ((a + 1)); ALTER INDEX told_e ALTER COLUMN 1 SET STATISTICS 9; CREATE ROLE counter; GRANT USAGE ON SEQUENCE told_n_seq TO counter; COMMENT ON SEQUENCE told_n_seq IS 'n';
       ALTER TABLE told ALTER COLUMN b SET STATISTICS 500, ALTER COLUMN a SET (n_distinct = 5)`);
     const facts = `SELECT (SELECT json_agg(json_build_array(pg_get_statisticsobjdef(oid), stxstattarget, obj_description(oid)) ORDER BY stxname) FROM pg_statistic_ext WHERE stxrelid = t.oid)::text AS statistics,
       (SELECT json_agg(json_build_array(attname, attstattarget, attoptions) ORDER BY attnum) FROM pg_attribute WHERE attrelid = t.oid AND attnum > 0)::text AS columns,
       (SELECT json_agg(json_build_array(conname, obj_description(oid)) ORDER BY conname) FROM pg_constraint WHERE conrelid = t.oid)::text AS constraints,
-      (SELECT json_agg(json_build_array(relname, reloptions, indisclustered, obj_description(c.oid)) ORDER BY relname) FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE indrelid = t.oid)::text AS indexes,
+      (SELECT json_build_array(relacl, obj_description(oid)) FROM pg_class WHERE oid = 'told_n_seq'::regclass)::text AS sequence,
+      (SELECT json_agg(json_build_array(relname, reloptions, indisclustered, obj_description(c.oid), (SELECT max(attstattarget) FROM pg_attribute WHERE attrelid = c.oid)) ORDER BY relname) FROM pg_index JOIN pg_class c ON c.oid = indexrelid WHERE indrelid = t.oid)::text AS indexes,
       (SELECT reloptions FROM pg_class WHERE oid = t.reltoastrelid)::text AS toast FROM pg_class t WHERE t.oid = 'told'::regclass`;
     const before = await target.query(facts);
     expect(await sync(ends("told"))).toMatchObject({ status: "completed", records_synced: 1 });
