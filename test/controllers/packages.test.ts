@@ -156,12 +156,15 @@ test("what packages ask for while they load is answered, and reaches nothing", a
     import https from "node:https";
     import net from "node:net";
     import os from "node:os";
+    import { PassThrough } from "node:stream";
+    import tls from "node:tls";
     import tty from "node:tty";
     import { markAsUncloneable } from "node:worker_threads";
     const load = createRequire(import.meta.url);
     const agent = new https.Agent({ keepAlive: true });
     markAsUncloneable({});
     const hook = createHook({ init() {} }).enable();
+    const wrapping = new tls.TLSSocket(new PassThrough())._handle._parentWrap.constructor;
     class Extended extends fs.ReadStream {}
     const refused = (work) => { try { work(); return "open"; } catch (error) { return error.message; } };
     export default async () => {
@@ -169,10 +172,10 @@ test("what packages ask for while they load is answered, and reaches nothing", a
       return {
         load: typeof load("node:crypto").randomUUID,
         refused: [() => load("fs").readFileSync("/etc/passwd"), () => load("lodash"), () => new WebSocket("ws://localhost"), () => new Extended("/x"),
-          () => process.umask(0), () => fs.writeSync(3, "x")].map(refused),
+          () => process.umask(0), () => fs.writeSync(3, "x"), () => tls.connect(443)].map(refused),
         later: await fs.promises.readFile("/x").catch(({ code }) => code),
         told: [tty.isatty(1), net.isIP("::1"), fs.existsSync("/"), os.homedir(), process.umask(), typeof __dirname, import.meta.filename, agent.defaultPort,
-          hook.disable() === hook],
+          hook.disable() === hook, typeof wrapping],
       };
     };`;
   await bench.deploy("loads", handler);
@@ -185,9 +188,10 @@ test("what packages ask for while they load is answered, and reaches nothing", a
       expect.stringContaining("node:fs.ReadStream"),
       expect.stringContaining("process.umask"),
       expect.stringContaining("node:fs.write"),
+      expect.stringContaining("node:tls.connect"),
     ],
     later: "ERR_ACCESS_DENIED",
-    told: [false, 6, false, "/", 0o022, "string", "/controller/handler.js", 443, true],
+    told: [false, 6, false, "/", 0o022, "string", "/controller/handler.js", 443, true, "function"],
   });
   expect(bench.logs.some((line) => line["event"] === "to the log")).toBe(true);
 });

@@ -10,6 +10,12 @@ type Require = (specifier: string) => unknown;
 /** The members of a refused module that stay, by its name; `real` is the module itself, `load` what the bundle requires by. */
 export const harmless: Readonly<Record<string, (real: Members, load: Require) => Members>> = {
   tty: () => ({ isatty: () => false }),
+  // got's http2-wrapper makes one over a stream of its own when it loads, for the class of what wraps that; no connection leads to one.
+  tls: () => ({
+    TLSSocket: class {
+      readonly _handle = { _parentWrap: {} };
+    },
+  }),
   net: ({ isIP, isIPv4, isIPv6 }) => ({ isIP, isIPv4, isIPv6 }),
   http: ({ validateHeaderName, validateHeaderValue, maxHeaderSize }) => ({
     ...{ validateHeaderName, validateHeaderValue, maxHeaderSize },
