@@ -128,6 +128,19 @@ const modes = {
     return answer(one).then(() => got);
   },
   "a path with a space": () => { try { http.request({ path: "/a b" }); } catch ({ name, code }) { return { name, code }; } },
+  "a request that is given up in the middle of its answer": async () => {
+    const givenUp = (reason) => new Promise((resolve) => {
+      const told = [];
+      const listen = (who, emitter, names) => { for (const name of names) emitter.on(name, (error) => told.push([who, name, error?.message, error?.code])); };
+      const one = http.get(origin + "/drip", (response) => {
+        listen("answer", response, ["aborted", "error", "close"]);
+        response.on("close", () => resolve(told));
+        response.once("data", () => setTimeout(() => one.destroy(reason), 1));
+      });
+      listen("request", one, ["error", "close"]);
+    });
+    return [await givenUp(new Error("mine")), await givenUp()];
+  },
   "the first bytes, then no more": () => new Promise((resolve) => {
     http.get(origin + "/large", (response) => response.once("data", (piece) => { response.destroy(); resolve(piece.length > 0); }));
   }),

@@ -92,7 +92,10 @@ class IncomingMessage extends Readable {
         if (bytes === null) this.complete = true;
         this.push(bytes);
       },
-      (error: Error) => this.destroy(error),
+      (error: Error) => {
+        // What was given up breaks off here too: the request tells of it in its own time.
+        if (!this.req.destroyed) this.destroy(error);
+      },
     );
   }
 
@@ -102,7 +105,8 @@ class IncomingMessage extends Readable {
       this.emit("aborted");
     }
     this.req.destroy();
-    done(error);
+    // Node's own tells an error to those alone who listen for one.
+    process.nextTick(() => done(this.listenerCount("error") === 0 ? null : error));
   }
 }
 
@@ -266,7 +270,9 @@ class ClientRequest extends Writable {
     const early = this.res === null ? hungUp() : null;
     const why = error ?? early;
     this.#abort.abort(why ?? undefined);
-    if (this.res && !this.res.complete) this.res.destroy(error ?? undefined);
+    // As in Node the request's error comes first: clients like got take what they hear first for the reason.
+    const { res } = this;
+    if (res && !res.complete) this.prependOnceListener("close", () => res.destroy(brokenOff()));
     this.settle();
     done(why);
   }
@@ -329,6 +335,10 @@ function denied(message: string): Error {
 
 function aborted(cause: unknown): Error {
   return Object.assign(new Error("The operation was aborted", { cause }), { name: "AbortError", code: "ABORT_ERR" });
+}
+
+function brokenOff(): Error {
+  return Object.assign(new Error("aborted"), { code: "ECONNRESET" });
 }
 
 function hungUp(): Error {
