@@ -5,6 +5,7 @@ import { MagicError } from "#contract/errors.ts";
 import { MIGRATION_TABLE } from "#contract/migrations.ts";
 import type { DialectName } from "./dialect.ts";
 import { translate } from "./failure.ts";
+import { up as auditLog } from "./migrations/012-audit.ts";
 import { migrations } from "./migrations/index.ts";
 import type { Db } from "./schema.ts";
 
@@ -27,7 +28,11 @@ export async function migrate(db: Db, dialect: DialectName): Promise<void> {
     },
   });
   const { error } = await migrator.migrateToLatest();
-  if (error === undefined) return;
+  if (error === undefined) {
+    // Whoever may write to a file can take a table out of it; that must not keep the daemon from starting and from saying what is missing.
+    if (dialect === "sqlite") await auditLog(db as unknown as Kysely<unknown>);
+    return;
+  }
   if (/previously executed migration .* is missing/.test(String(error)))
     throw new MagicError("state_unusable", "a newer version of magic made this database, which was left as it is", {
       cause: error,

@@ -458,8 +458,9 @@ test.each([
      delete from audit_entry where sequence = 9`,
     ["unexpected", "unexpected", "altered", "altered", "altered", "missing"],
   ],
-  ["a cut-off end", "delete from audit_entry where sequence > 6", ["missing"]],
-  ["an emptied log", "delete from audit_entry", ["missing"]],
+  ["its end cut off", "delete from audit_entry where sequence > 6", ["missing"]],
+  ["its entries deleted", "delete from audit_entry", ["missing"]],
+  ["its table dropped", "drop table audit_entry", ["missing"]],
 ])("a daemon whose log had %s starts, goes on, and keeps saying so", async (_what, sql, codes) => {
   const own = await tamper((db) => db.exec(sql));
   // A cut-off end must not be covered up by what is written after it.
