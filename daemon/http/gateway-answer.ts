@@ -98,15 +98,14 @@ function openSink(raw: ServerResponse): FrameSink {
     holdBack(direct);
     raw.flushHeaders();
   }
-  const write = direct
-    ? (frame: Uint8Array | string) => {
-        holdBack(direct);
-        return direct.write(chunkOf(frame));
-      }
-    : (frame: Uint8Array | string) => raw.write(frame);
   return {
-    // What is written to a socket that has closed goes nowhere; the signal tells the pipeline. A chunk of nothing would be the last one.
-    write: (frame) => raw.destroyed || frame.length === 0 || write(frame),
+    write(frame) {
+      // What is written to a socket that has closed goes nowhere; the signal tells the pipeline. A chunk of nothing would be the last one.
+      if (raw.destroyed || frame.length === 0) return true;
+      if (!direct) return raw.write(frame);
+      holdBack(direct);
+      return direct.write(chunkOf(frame));
+    },
     drained: () =>
       new Promise((resolve) => {
         if (raw.destroyed || !way.writableNeedDrain) return resolve();
@@ -123,7 +122,7 @@ function openSink(raw: ServerResponse): FrameSink {
 
 let heldBack: Socket[] = [];
 
-// What streams write in one turn of the loop leaves at its end, one write behind the other, for the same reason.
+// What streams write in one turn of the loop leaves at its end, one write behind the other, as whole answers do (`endSoon`).
 function holdBack(socket: Socket): void {
   if (socket.writableCorked > 0) return;
   socket.cork();

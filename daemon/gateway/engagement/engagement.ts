@@ -195,11 +195,11 @@ function missingFor(
   config: ProviderConfig,
 ): string | null {
   const at = `gateway.providers.${name}`;
-  const [fault] = kind === "sandbox" ? [] : providerFaults(config);
+  if (kind === "sandbox") return null;
+  const [fault] = providerFaults(config);
   if (fault) return `${[at, ...fault.path].join(".")} ${fault.problem}`;
   const unset = (key: "api_key" | "base_url" | "region") =>
     `${at}.${key} is ${config[key] === "" ? "empty: the daemon was started without the variable that it names" : "not set"}`;
-  if (kind === "sandbox") return null;
   if (config.type === "openai") return baseUrl ? null : unset("base_url");
   if (kind === "bedrock") {
     if (!has.apiKey && !(has.accessKeyId && has.secretAccessKey))

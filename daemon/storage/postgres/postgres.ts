@@ -41,7 +41,9 @@ export async function openPostgres(connectionString: string, bounds: UnitBounds 
   // Whoever reads a table from end to end meets everyone who writes to it, and while tables are small that is what is planned. Where it
   // must be done all the same, its cost looks worth a compilation, which takes longer than the query.
   const settings = { statement_timeout: bounds.statementMs, enable_seqscan: "off", jit: "off" };
-  const locally = Object.entries(settings).map(([name, value]) => `set local ${name} = ${value}`);
+  const locally = Object.entries(settings)
+    .map(([name, value]) => `set local ${name} = ${value}`)
+    .join("; ");
   const limit = async (client: pg.ClientBase): Promise<void> => {
     const set = Object.entries(settings).map(([name, value]) => `set_config('${name}', '${value}', false)`);
     const direct = `select ${set.join(", ")} where pg_backend_pid() = ${numberOf(client)}`;
@@ -77,7 +79,7 @@ export async function openPostgres(connectionString: string, bounds: UnitBounds 
           .transaction()
           .setIsolationLevel("serializable")
           .execute(async (transaction) => {
-            if (pooler) await sql.raw(locally.join("; ")).execute(transaction);
+            if (pooler) await sql.raw(locally).execute(transaction);
             const result = await unit(transaction, args);
             committing = true;
             return result;

@@ -30,7 +30,7 @@ export async function copyIndexes(link: PostgresLink, old: string, shadow: strin
       WHERE i.indrelid = $1::oid AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x'))`,
     [old],
   );
-  const renames: Renames = { ...noRenames, constraints: [], indexes: [] };
+  const renames = { key: null, constraints: [] as Rename[], indexes: [] as Rename[] };
   for (const [at, { name, def }] of constraints.entries()) {
     const ours = `_magic_c${at}_${old}`;
     await link.run(`ALTER TABLE ${shadow} ADD CONSTRAINT ${ident(ours)} ${def}`);
@@ -52,8 +52,8 @@ type Rename = [ours: string, name: string];
 export interface Renames {
   /** Of a primary key that the old table lacks: to the usual name, unless something else has it. */
   readonly key: Rename | null;
-  readonly constraints: Rename[];
-  readonly indexes: Rename[];
+  readonly constraints: readonly Rename[];
+  readonly indexes: readonly Rename[];
 }
 
 export const noRenames: Renames = { key: null, constraints: [], indexes: [] };
