@@ -13,7 +13,7 @@ import type { AccessTokens } from "./jwt/access-token.ts";
 import type { LocalCredentials } from "./local-credentials.ts";
 
 export interface IdentityAuthenticator {
-  /** Throws `invalid_key` or `expired` for a bad or missing credential. */
+  /** Throws `invalid_key` or `expired` for a bad or missing credential. `remote`: one object for all requests of a connection. */
   authenticate(headers: IncomingHttpHeaders, remote: { readonly loopback: boolean }): Principal | Promise<Principal>;
   /** The credential has changed: it is looked up again at its next use. */
   forget(credentialId: string): void;
@@ -42,6 +42,13 @@ interface Known {
   readonly checkedAt: number;
 }
 
+/** A credential as it came. */
+interface Brought {
+  readonly header: string;
+  readonly token: string;
+  readonly digest: string;
+}
+
 type Bearer = Known | { readonly environmentOf: (headers: IncomingHttpHeaders) => Principal; readonly local: boolean };
 
 const every: ReadonlySet<Scope> = new Set(scopes);
@@ -55,15 +62,14 @@ export function createAuthenticator(options: AuthenticatorOptions): IdentityAuth
   const cache = new Map<string, Known>();
   const digestsOf = new Map<string, Set<string>>();
   const lookups = new Map<string, Promise<Known>>();
+  /** What each connection brought last: clients send the same with all of their requests. */
+  const lastBrought = new WeakMap<object, Brought>();
 
   function authenticate(
     headers: IncomingHttpHeaders,
     remote: { readonly loopback: boolean },
   ): Principal | Promise<Principal> {
-    const token = bearerOf(headers);
-    if (token === undefined) throw noBearer();
-    // Keyed by a full hash: comparing texts byte by byte would tell how much of a guess was right.
-    const digest = digestOf(token);
+    const { token, digest } = broughtBy(headers, remote);
     const found = cache.get(digest) ?? builtIn.get(digest);
     if (found === undefined) return lookUp(token, digest).then(use);
     if (!("principal" in found)) {
@@ -74,6 +80,18 @@ export function createAuthenticator(options: AuthenticatorOptions): IdentityAuth
     if (age > TRUSTED_MS) return lookUp(token, digest).then(use);
     if (age > FRESH_MS) lookUp(token, digest).catch(() => undefined);
     return use(found);
+  }
+
+  // Credentials are looked up by a full hash: comparing texts byte by byte would tell how much of a guess was right. What a connection
+  // itself has said tells it nothing.
+  function broughtBy(headers: IncomingHttpHeaders, connection: object): Brought {
+    const last = lastBrought.get(connection);
+    if (last !== undefined && last.header === headers.authorization) return last;
+    const token = bearerOf(headers);
+    if (token === undefined) throw noBearer();
+    const brought = { header: headers.authorization ?? "", token, digest: digestOf(token) };
+    lastBrought.set(connection, brought);
+    return brought;
   }
 
   function use(known: Known): Principal {

@@ -1,6 +1,6 @@
 // Keys, clients and gateway tokens over HTTP: made, rolled, revoked, and never more than their maker.
 import { writeFileSync } from "node:fs";
-import { get } from "node:http";
+import { Agent, get, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MagicError } from "#contract/errors.ts";
@@ -45,6 +45,39 @@ describe("keys", () => {
     expect(other.status).toBe(404);
     const list = await daemon.call("GET", "/v1/keys?limit=100", { token: made.body.secret });
     expect(new Set(list.body.data.map((key: { environment: string }) => key.environment))).toEqual(new Set(["live"]));
+  });
+
+  test("callers that share a connection are told apart with every request", async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const ports = new Set<number | undefined>();
+    const statusFor = (authorization: string | undefined, path: string) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const headers = authorization === undefined ? {} : { authorization };
+        const answered = (answer: IncomingMessage) => {
+          ports.add(answer.socket.localPort);
+          answer.resume().on("end", () => resolve(answer.statusCode));
+        };
+        get(daemon.url + path, { agent, headers }, answered).on("error", reject);
+      });
+    const [{ body: one }, { body: other }] = [
+      await makeKey({ scopes: ["keys:read"] }),
+      await makeKey({ scopes: ["syncs:read"] }),
+    ];
+    const keys = "/v1/keys";
+    for (let round = 0; round < 3; round++) {
+      expect(await statusFor(`Bearer ${one.secret}`, keys)).toBe(200);
+      expect(await statusFor(`bearer   ${one.secret}`, keys)).toBe(200);
+      expect(await statusFor(`Bearer ${one.secret.slice(0, -1)}`, keys)).toBe(401);
+      expect(await statusFor(`Bearer ${other.secret}`, keys)).toBe(403);
+      expect(await statusFor(undefined, keys)).toBe(401);
+      expect(await statusFor("Bearer ", keys)).toBe(401);
+      expect(await statusFor(`Basic ${one.secret}`, keys)).toBe(401);
+    }
+    expect(await statusFor(`Bearer ${one.secret}`, keys)).toBe(200);
+    await daemon.call("DELETE", `${keys}/${one.id}`);
+    expect(await statusFor(`Bearer ${one.secret}`, keys)).toBe(401);
+    expect(ports.size).toBe(1);
+    agent.destroy();
   });
 
   test("last_used_at says which secret is in use", async () => {

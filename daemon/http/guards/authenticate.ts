@@ -1,6 +1,7 @@
 // Who calls, and may they: authentication, then the route's scope, both before the body is read, validated or anything is
 // looked up. So a caller without the scope learns nothing, not even whether an id exists.
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
@@ -90,7 +91,15 @@ export function checkExposure(host: string, remote: Remote, principal?: Principa
   );
 }
 
-export function remoteOf(request: IncomingMessage): Remote {
-  const { remoteAddress, encrypted } = request.socket as { remoteAddress?: string; encrypted?: boolean };
-  return { address: remoteAddress, loopback: isLoopback(remoteAddress), encrypted: encrypted === true };
+const remotes = new WeakMap<Socket, Remote>();
+
+/** Who is at the other end of a request's connection: one object for all of its requests. */
+export function remoteOf({ socket }: IncomingMessage): Remote {
+  let remote = remotes.get(socket);
+  if (!remote) {
+    const { remoteAddress: address, encrypted } = socket as Socket & { encrypted?: boolean };
+    remote = { address, loopback: isLoopback(address), encrypted: encrypted === true };
+    remotes.set(socket, remote);
+  }
+  return remote;
 }

@@ -72,10 +72,16 @@ function checkOrigin(request: IncomingMessage): void {
   throw new MagicError("forbidden_origin", `The Origin ${JSON.stringify(origin.slice(0, 200))} is not this daemon's.`);
 }
 
+/** Nearly all requests name the daemon as the one before them did. */
+let lastHost: { readonly header: string; readonly name: string | undefined } = { header: "", name: undefined };
+
 // "[::1]:4141" -> "::1", "LOCALHOST:80" -> "localhost"; undefined for what is no host[:port].
 function hostOf(header: string): string | undefined {
+  if (header === lastHost.header) return lastHost.name;
   const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?$/i.exec(header);
-  return (match?.[1] ?? match?.[2])?.toLowerCase();
+  const name = (match?.[1] ?? match?.[2])?.toLowerCase();
+  lastHost = { header, name };
+  return name;
 }
 
 function addressOf(request: IncomingMessage): string | undefined {
