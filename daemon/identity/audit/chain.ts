@@ -1,9 +1,9 @@
 // The chain of the audit log: each entry's MAC covers its content, its number and the MAC before it, so that no entry can be
 // changed, left out, moved or added without the key. Pure; nothing here reads or writes.
-import { createHmac } from "node:crypto";
 import type { Outcome } from "#contract/audit.ts";
 import type { PrincipalType } from "#contract/identity.ts";
 import type { Environment } from "#contract/protocol.ts";
+import { macBy } from "./mac.ts";
 
 /** One call, as the log keeps it. */
 export interface AuditRecord {
@@ -56,10 +56,10 @@ export function idOf(content: string): string {
   return (JSON.parse(content) as [string])[0];
 }
 
-/** HMAC-SHA-256, base64url, of a JSON array: the MAC before it, its number and everything that the entry says. */
-export function macOf(key: Buffer, before: string, sequence: number, content: string): string {
-  const covered = `[${JSON.stringify(before)},${sequence},${content.slice(1)}`;
-  return createHmac("sha256", key).update(covered).digest("base64url");
+/** Makes the MACs of entries: HMAC-SHA-256, base64url, of a JSON array of the MAC before it, its number and everything that the entry says. */
+export function chainMac(key: Buffer): (before: string, sequence: number, content: string) => string {
+  const mac = macBy(key);
+  return (before, sequence, content) => mac(`[${JSON.stringify(before)},${sequence},${content.slice(1)}`);
 }
 
 /** The entries of these contents, chained on behind `head`: rows as a JSON array of arrays, and the new head. */
@@ -68,10 +68,11 @@ export function chain(
   head: ChainHead,
   contents: readonly string[],
 ): { readonly rows: string; readonly head: ChainHead } {
+  const macOf = chainMac(key);
   let { sequence, mac } = head;
   const rows = contents.map((content) => {
     sequence++;
-    mac = macOf(key, mac, sequence, content);
+    mac = macOf(mac, sequence, content);
     return `[${sequence},${content.slice(1, -1)},"${mac}"]`;
   });
   return { rows: `[${rows.join(",")}]`, head: { sequence, mac } };

@@ -1,7 +1,7 @@
 // Proves the audit log: walks the chain from its base to the anchored head and names what does not fit.
 import { sameDigest } from "../credentials/secret.ts";
 import type { Anchor } from "./anchor.ts";
-import { type ChainedRecord, type ChainHead, contentOf, GENESIS, macOf } from "./chain.ts";
+import { type ChainedRecord, type ChainHead, chainMac, contentOf, GENESIS } from "./chain.ts";
 
 export interface AuditProblem {
   /** altered: an entry's content or MAC was changed. missing: entries were taken out. truncated: the end was cut off.
@@ -42,6 +42,7 @@ export async function verifyChain(
   const report = (code: AuditProblem["code"], sequence: number) => {
     if (problems.length < MAX_PROBLEMS) problems.push({ code, sequence });
   };
+  const macOf = chainMac(key);
   const known = anchor === "invalid" ? undefined : anchor;
   let head: ChainHead = known?.base ?? GENESIS;
   let entries = 0;
@@ -61,7 +62,7 @@ export async function verifyChain(
       } else if (entry.sequence > head.sequence + 1) {
         report("missing", head.sequence + 1);
         // The gap's last MAC is gone: this entry can only be checked against the anchor, the next ones against this one.
-      } else if (!sameDigest(String(entry.mac), macOf(key, head.mac, entry.sequence, contentOf(entry))))
+      } else if (!sameDigest(String(entry.mac), macOf(head.mac, entry.sequence, contentOf(entry))))
         report("altered", entry.sequence);
       if (known && entry.sequence === known.head.sequence && !sameDigest(String(entry.mac), known.head.mac))
         report("anchor_mismatch", entry.sequence);
