@@ -34,17 +34,20 @@ export function hiding(secrets: Iterable<string>, shortest: number): (text: stri
   // Who quotes a key in PEM leaves out its last line's end. The longest first: one may be the beginning of another.
   const known = [...secrets].map((secret) => secret.trim()).filter((secret) => secret.length >= shortest);
   const hiders = known.sort((a, b) => b.length - a.length).map(hider);
-  return (text) => hiders.reduce((clean, hide) => hide(clean), text);
+  return (text) => {
+    const encoded = /[%+\\]/.test(text);
+    return hiders.reduce((clean, hide) => hide(clean, encoded), text);
+  };
 }
 
-function hider(secret: string): (text: string) => string {
+function hider(secret: string): (text: string, encoded: boolean) => string {
+  const alike = !/[^\w.~-]/.test(secret);
   let pattern: RegExp | undefined;
-  return (text) => {
+  return (text, encoded) => {
     // No other form is shorter.
     if (text.length < secret.length) return text;
     const clean = text.replaceAll(secret, "[redacted]");
-    const alike = !/[%+\\]/.test(clean) || !/[^\w.~-]/.test(secret);
-    if (alike) return clean;
+    if (alike || !encoded) return clean;
     if (secret.length > MAX_ENCODED) return clean.replaceAll(JSON.stringify(secret).slice(1, -1), "[redacted]");
     pattern ??= patternOf(secret);
     return clean.replace(pattern, "[redacted]");
