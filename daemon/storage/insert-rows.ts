@@ -26,7 +26,8 @@ export async function insertValues(
   let from = 0;
   for (const size of SIZES)
     for (; values.length - from >= size; from += size) {
-      const given = (size === 1 ? (values[from] ?? []) : values.slice(from, from + size).flat()) as unknown[];
+      const given: unknown[] = [];
+      for (let at = from; at < from + size; at++) for (const value of values[at] ?? []) given.push(value);
       const parameters = dialect === "postgres" ? given.map(keepable) : given;
       const text = `${insertText(dialect, table, columns, size)} ${conflict}`;
       await db.executeQuery(CompiledQuery.raw(text, parameters));
