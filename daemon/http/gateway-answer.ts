@@ -30,7 +30,7 @@ export async function answerCall(
       principal: request.principal,
       requestId: request.id,
       body: sent.body,
-      raw: sent.raw,
+      text: sent.text,
       headers: request.headers,
       idempotencyKey: typeof key === "string" ? key : null,
       controller: null,

@@ -1,11 +1,11 @@
-// Bodies that are kept as they came: the gateway forwards the client's own bytes and takes the fingerprint of an Idempotency-Key over
+// Bodies that are kept as they came: the gateway forwards the client's own text and takes the fingerprint of an Idempotency-Key over
 // them. Refusals are the gateway's (OpenAI's form), not Fastify's JSON parser's.
 import type { FastifyInstance } from "fastify";
 import { COMPLETION_LIMIT } from "./body.ts";
-import { readBody } from "./read-body.ts";
+import { decodeBody, readBody } from "./read-body.ts";
 
 export interface RawBody {
-  readonly raw: Buffer;
+  readonly text: string;
   readonly body: Record<string, unknown>;
 }
 
@@ -20,7 +20,8 @@ export function useRawBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>("application/json", { parseAs: "buffer" }, (_request, raw, done) => {
     try {
-      done(null, { raw, body: readBody(raw) } satisfies RawBody);
+      const text = decodeBody(raw);
+      done(null, { text, body: readBody(text) } satisfies RawBody);
     } catch (error) {
       done(error as Error);
     }

@@ -72,11 +72,7 @@ describe("what goes to the provider", () => {
     const text =
       '{ "messages" : [{"role":"user","content":"a \\"model\\": b","x":1e400}],\n "model":"openai/gpt-x" , "vendor_new": [1,{"model":2}] }';
     const request = JSON.parse(text);
-    await provider.chat(
-      callOf(request, { raw: Buffer.from(text) }),
-      targetOf("openai", upstream, "gpt-x"),
-      optionsOf(),
-    );
+    await provider.chat(callOf(request, { text }), targetOf("openai", upstream, "gpt-x"), optionsOf());
     expect(upstream.requests[0]?.body).toBe(text.replace("openai/gpt-x", "gpt-x"));
     expect(upstream.requests[0]?.path).toBe("/v1/chat/completions");
     expect(upstream.requests[0]?.headers.authorization).toBe("Bearer sk-canary-0123456789abcdef");
@@ -85,9 +81,30 @@ describe("what goes to the provider", () => {
   test("a key that stands twice is not forwarded as it came", async () => {
     upstream.answer = (response) => void response.end(JSON.stringify(completion));
     const text = '{"model":"forbidden","messages":[{"role":"user","content":"x"}],"model":"gpt-x"}';
-    const call = callOf(JSON.parse(text), { raw: Buffer.from(text) });
+    const call = callOf(JSON.parse(text), { text });
     await provider.chat(call, targetOf("openai", upstream, "gpt-x"), optionsOf());
     expect(upstream.requests[0]?.body).not.toContain("forbidden");
+  });
+
+  test("a key that is written with an escape stands once in what is forwarded, and other scripts come as they are", async () => {
+    upstream.answer = (response) => void response.end(JSON.stringify(completion));
+    const texts = [
+      '{"\\u006dodel":"openai/gpt-x","messages":[{"role":"user","content":"x"}]}',
+      '{"us\\u0065r":"body","model":"openai/gpt-x","messages":[{"role":"user","content":"x"}]}',
+      '{"messages":[{"role":"user","content":"é 😀 \\u00e9 {\\"model\\":1}"}],"é":"ü","model":"openai/gpt-x"}',
+    ];
+    for (const text of texts) {
+      const request = JSON.parse(text);
+      const call = callOf(request, { text, user: "token" });
+      await provider.chat(call, targetOf("openai", upstream, "gpt-x"), optionsOf());
+      const { body = "" } = upstream.requests.at(-1) ?? {};
+      expect(JSON.parse(body)).toEqual({ ...request, model: "gpt-x", user: "token" });
+      expect(body.match(/"(model|\\u006dodel)":"/g)).toHaveLength(1);
+    }
+    const [, , other = ""] = texts;
+    expect(upstream.requests.at(-1)?.body).toBe(
+      other.replace("openai/gpt-x", "gpt-x").replace("{", '{"user":"token",'),
+    );
   });
 
   test("a missing model is put in; the token's user wins; drop_unsupported stays here", async () => {
@@ -272,15 +289,21 @@ describe("what comes back whole", () => {
     ["alone", '{"usage":{}}'],
     ["with space", '{ "usage" : {\n"a":1 } , "b":2}'],
     ["beside another one that lies deeper", '{"x":{"usage":{"z":1}},"usage":{"a":{"b":2}}}'],
-    ["under an escaped key", '{"us\\u0061ge":{"a":1},"m":{"usage":{}}}'],
     ["behind a text that quotes it", '{"a":"\\"usage\\"","usage":{"k":"}{","z":[{"q":1}]}}'],
     ["beside other scripts", '{"m":"é","usage":{"a":1}}'],
-    ["twice", '{"usage":{"a":1},"usage":{"b":1}}'],
     ["with a cost already", '{"usage":{"cost_usd":9,"a":1}}'],
   ])("the cost goes into the usage that readers find: %s", (_name, text) => {
     const { usage, ...rest } = JSON.parse(text);
     const priced = JSON.parse(String(spliceCost(readAnswer(Buffer.from(text)), 0.5)));
     expect(priced).toEqual({ ...rest, usage: { ...usage, cost_usd: 0.5 } });
+  });
+
+  test.each([
+    ["under an escaped key", '{"us\\u0061ge":{"a":1},"m":{"usage":{}}}'],
+    ["twice", '{"usage":{"a":1},"usage":{"b":1}}'],
+    ["twice, once escaped", '{"usage":{"a":1},"us\\u0061ge":{"b":1}}'],
+  ])("an answer is written anew where readers may not agree on its usage: %s", (_name, text) => {
+    expect(spliceCost(readAnswer(Buffer.from(text)), 0.5)).toBeNull();
   });
 
   test("no cost goes into a usage that is null, though another one lies below what is scanned", () => {

@@ -72,7 +72,7 @@ export const agent = new Agent({ connections: 64 });
 export function callOf(request: object, more: Partial<ChatCall> = {}): ChatCall {
   return {
     request: request as ChatRequest,
-    raw: Buffer.from(JSON.stringify(request)),
+    text: JSON.stringify(request),
     requestId: "req_test",
     dropUnsupported: false,
     user: null,

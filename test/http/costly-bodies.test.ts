@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { parseBody } from "#daemon/http/read-body.ts";
 
-const parsed = (text: string): unknown => parseBody(Buffer.from(text), 128, JSON.parse);
+const parsed = (text: string): unknown => parseBody(text, 128, JSON.parse);
 const object = (keys: number): string =>
   `{${Array.from({ length: keys }, (_, at) => `"${at.toString(36)}":1`).join()}}`;
 

@@ -1,28 +1,26 @@
-// Where the top-level members of a JSON body lie, without parsing it: `forward.ts` exchanges one of them (the model's name) in the client's
-// own bytes instead of serialising the whole body again.
+// Where single members of a JSON text's top level lie, without parsing it: `forward.ts` exchanges one of them (the model's name) in the client's
+// own text instead of serialising the whole body again.
 import { stringEnd } from "#shared/json-text.ts";
 
-export interface Member {
-  /** First byte of the value; `end` is one past its last. */
+/** Of a value: its first character, and one past its last. */
+export interface Place {
   readonly start: number;
   readonly end: number;
 }
 
-export interface BodyScan {
-  /** Top-level members by their decoded key. */
-  readonly members: ReadonlyMap<string, Member>;
-  /** A key that stands twice: readers differ in which one they believe, so such a body is never forwarded as it is. */
-  readonly duplicate: boolean;
+export interface Scanned {
+  /** Of the last member of each of the names; undefined where no key is written like it, without an escape. */
+  readonly places: readonly (Place | undefined)[];
+  /** How many members the top level has. More than the parsed object has: a key stands twice. */
+  readonly members: number;
 }
 
 const QUOTE = 0x22;
 
-/** Scans up to `maxDepth` levels. Well-formedness is left to JSON.parse. */
-export function scanBody(body: Buffer, maxDepth: number): BodyScan {
-  // A character for each byte: finding a quote in a string costs a third of finding it in a buffer.
-  const text = body.toString("latin1");
-  const members = new Map<string, Member>();
-  let duplicate = false;
+/** `names`: without what JSON escapes. Well-formedness is left to JSON.parse. */
+export function scanMembers(text: string, names: readonly string[]): Scanned {
+  const places: (Place | undefined)[] = names.map(() => undefined);
+  let members = 0;
   let depth = 0;
   let keyStart = -1;
   let keyEnd = -1;
@@ -47,12 +45,11 @@ export function scanBody(body: Buffer, maxDepth: number): BodyScan {
     if (code === 0x7b || code === 0x5b) {
       if (depth === 1 && keyStart >= 0 && valueStart < 0) valueStart = i;
       depth++;
-      if (depth > maxDepth) break;
     } else if (depth === 1 && (code === 0x2c || code === 0x7d || code === 0x5d)) {
       if (keyStart >= 0 && valueStart >= 0) {
-        const key = decodeKey(text, keyStart, keyEnd);
-        if (members.has(key)) duplicate = true;
-        members.set(key, { start: valueStart, end: last + 1 });
+        members++;
+        const at = indexOfKey(names, text, keyStart + 1, keyEnd - 1);
+        if (at >= 0) places[at] = { start: valueStart, end: last + 1 };
       }
       keyStart = -1;
       valueStart = -1;
@@ -61,16 +58,13 @@ export function scanBody(body: Buffer, maxDepth: number): BodyScan {
     else if (depth === 1 && code !== 0x3a && keyStart >= 0 && valueStart < 0) valueStart = i;
     last = i;
   }
-  return { members, duplicate };
+  return { places, members };
 }
 
-function decodeKey(text: string, start: number, end: number): string {
-  const plain = text.slice(start + 1, end - 1);
-  if (/^[\x20-\x5b\x5d-\x7e]*$/.test(plain)) return plain;
-  const key = Buffer.from(text.slice(start, end), "latin1").toString("utf8");
-  try {
-    return JSON.parse(key) as string;
-  } catch {
-    return key;
+function indexOfKey(names: readonly string[], text: string, start: number, end: number): number {
+  for (let at = 0; at < names.length; at++) {
+    const name = names[at] as string;
+    if (name.length === end - start && text.startsWith(name, start)) return at;
   }
+  return -1;
 }

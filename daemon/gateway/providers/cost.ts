@@ -1,6 +1,6 @@
 // Puts `cost_usd` into a whole answer's usage without serialising the answer again: the vendor's bytes stay as they are.
 import { isAscii } from "node:buffer";
-import { scanBody } from "#daemon/gateway/format/scan.ts";
+import { scanMembers } from "#daemon/gateway/format/scan.ts";
 import { stringEnd } from "#shared/json-text.ts";
 import { noAnswer } from "./failure.ts";
 
@@ -25,10 +25,12 @@ export function spliceCost(parsed: ParsedAnswer, price: number | null | undefine
   const added = `${Object.keys(usage).length === 0 ? "" : ","}"cost_usd":${JSON.stringify(price)}`;
   const only = endOfOnlyUsage(parsed);
   if (only > 0) return Buffer.from(text.slice(0, only) + added + text.slice(only), "latin1");
-  const member = scanBody(body, 1000).members.get("usage");
-  // Below what the scanner reads another member of that name may be the one that counts.
-  if (!member || body[member.start] !== 0x7b) return null;
-  const end = member.end - 1;
+  // A character for each byte.
+  const { places, members } = scanMembers(body.toString("latin1"), ["usage"]);
+  const [place] = places;
+  // Of two members of a name it might not be the one that counts.
+  if (!place || members !== Object.keys(parsed.answer).length) return null;
+  const end = place.end - 1;
   return Buffer.concat([body.subarray(0, end), Buffer.from(added), body.subarray(end)]);
 }
 

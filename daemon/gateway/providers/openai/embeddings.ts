@@ -13,13 +13,13 @@ import { type Fields, isWhole } from "./conform.ts";
 import { streamFailure } from "./errors.ts";
 import { serviceOf } from "./services.ts";
 
-export function embeddingBody(call: EmbeddingCall, target: Target, given: Additions): Buffer | string {
-  const { request, user, raw } = call;
+export function embeddingBody(call: EmbeddingCall, target: Target, given: Additions): string {
+  const { request, user, text } = call;
   const changes: Record<string, unknown> = {};
   if (request.model !== target.model) changes["model"] = target.model;
   if (serviceOf(target).mistral) changes["user"] = undefined;
   else if (user !== null && request.user !== user) changes["user"] = given.user ? user : undefined;
-  return forwardBody(raw, request, changes);
+  return forwardBody(text, request, changes);
 }
 
 /** Throws UpstreamError for what are no embeddings. */
@@ -37,8 +37,9 @@ export function readEmbeddings(
   const usage = counted ?? { ...noUsage, input: estimateEmbeddingTokens(request.input), estimated: true };
   const cost = costOf(usage);
   const encoded = request.encoding_format === "base64";
-  if (counted && hasSoundHead(parsed.answer) && data.every((one) => isSound(one, encoded)))
-    return { body: spliceCost(parsed, cost) ?? body, usage };
+  const sound = counted && hasSoundHead(parsed.answer) && data.every((one) => isSound(one, encoded));
+  const spliced = sound ? spliceCost(parsed, cost) : null;
+  if (spliced) return { body: spliced, usage };
   const vectors = data.map((one, index) => mended(one, index, encoded));
   const answer = { ...mendedHead(parsed.answer, target), data: vectors, usage: shownUsage(usage, cost) };
   return { body: Buffer.from(JSON.stringify(answer)), usage };

@@ -2,6 +2,7 @@
 // go on with the model's name exchanged.
 import { forwardBody } from "#daemon/gateway/format/forward.ts";
 import type { ChatRequest, Message } from "#daemon/gateway/format/request.ts";
+import type { UpstreamRequest } from "#daemon/gateway/upstream/exchange.ts";
 import type { ChatCall, EmbeddingCall, Target } from "../adapter.ts";
 import { endpointUnder } from "../endpoint.ts";
 import { secretsOf } from "../secrets.ts";
@@ -14,7 +15,7 @@ import { readCompletion } from "./completion.ts";
 import { embeddingBody, readEmbeddings } from "./embeddings.ts";
 import { openaiFailure } from "./errors.ts";
 import { portableMessages } from "./messages.ts";
-import { addressOf, namedLimit, serviceOf } from "./services.ts";
+import { type Address, addressOf, namedLimit, serviceOf } from "./services.ts";
 import { openaiDecoder } from "./stream.ts";
 
 const VENDOR = "https://api.openai.com/v1";
@@ -35,17 +36,12 @@ export function openaiFormat(
   thoughts: ThoughtMemory,
   endpoint: (target: Target, path: string) => { url: string; headers: Record<string, string> },
 ): Wire {
-  function post(target: Target, path: string, body: Buffer | string, traceparent?: string) {
-    const { url, headers } = endpoint(target, path);
-    const { origin, path: pathAndQuery } = addressOf(url);
-    return {
-      origin,
-      method: "POST" as const,
-      path: pathAndQuery,
-      headers: { ...common, ...headers, ...(traceparent ? { traceparent } : {}) },
-      body,
-    };
-  }
+  const wayTo = (path: string) =>
+    remembered((target) => {
+      const { url, headers } = endpoint(target, path);
+      return { ...addressOf(url), headers: { ...common, ...headers } };
+    });
+  const [toChat, toEmbeddings] = [wayTo("/chat/completions"), wayTo("/embeddings")];
   const { ask } = additions();
   return {
     kind,
@@ -55,7 +51,7 @@ export function openaiFormat(
       const { request, relent } = ask(
         target,
         (one) => adds(one, call) && !serviceOf(target).narrow,
-        (given) => post(target, "/chat/completions", chatBody(call, target, thoughts, given), call.traceparent),
+        (given) => post(toChat(target), chatBody(call, target, thoughts, given), call.traceparent),
       );
       const native = call.request.response_format?.type === "json_schema";
       return { request, relent, notes: { dropped: [], responseFormat: native ? "native" : undefined } };
@@ -68,7 +64,7 @@ export function openaiFormat(
         ask(
           target,
           (one) => one === "user" && addsUser(call),
-          (given) => post(target, "/embeddings", embeddingBody(call, target, given)),
+          (given) => post(toEmbeddings(target), embeddingBody(call, target, given)),
         ),
       read: readEmbeddings,
     },
@@ -86,9 +82,31 @@ function addsUser({ request, user }: ChatCall | EmbeddingCall): boolean {
   return user !== null && request.user !== user;
 }
 
+/** Where requests to a path of a target go, and what goes along with each. */
+interface Way extends Address {
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+function post({ origin, path, headers }: Way, body: string, traceparent?: string): UpstreamRequest {
+  return { origin, method: "POST", path, headers: traceparent ? { ...headers, traceparent } : headers, body };
+}
+
+// What is the same for all requests to a target is made once.
+function remembered(make: (target: Target) => Way): (target: Target) => Way {
+  const known = new WeakMap<Target, Way>();
+  return (target) => {
+    let way = known.get(target);
+    if (!way) {
+      way = make(target);
+      known.set(target, way);
+    }
+    return way;
+  };
+}
+
 const common = { "content-type": "application/json", accept: "*/*", "accept-encoding": "identity" };
 
-function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory, given: Additions): Buffer | string {
+function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory, given: Additions): string {
   const { request } = call;
   const changes = namedLimit(request, target);
   if (request.model !== target.model) changes["model"] = target.model;
@@ -101,7 +119,7 @@ function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory, given
   if (plain) Object.assign(changes, { user: undefined, ...mistralSeed(request) });
   else if (call.user !== null && request.user !== call.user) changes["user"] = given.user ? call.user : undefined;
   if (request.drop_unsupported !== undefined) changes["drop_unsupported"] = undefined;
-  const marked = narrow && (call.raw === null || call.raw.includes('"cache_control"'));
+  const marked = narrow && (call.text === null || call.text.includes('"cache_control"'));
   const said = reasoned(call, target, thoughts);
   const messages = portableMessages(marked ? unmarked(said, "content") : said, target);
   if (marked && Array.isArray(request.tools)) {
@@ -109,7 +127,7 @@ function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory, given
     if (tools !== request.tools) changes["tools"] = tools;
   }
   if (messages !== request.messages) changes["messages"] = messages;
-  return forwardBody(call.raw, request, changes);
+  return forwardBody(call.text, request, changes);
 }
 
 function mistralSeed({ seed }: ChatRequest): object {
