@@ -17,26 +17,28 @@ export function forwardBody(text: string | null, parsed: object, changes: Readon
   return text === null || edits === null ? JSON.stringify({ ...parsed, ...changes }) : edited(text, edits);
 }
 
-/** Null: it has to be serialised. */
+/** In their order in the text; null: it has to be serialised. */
 function editsOf(text: string, parsed: object, changes: Readonly<Record<string, unknown>>): Edit[] | null {
-  const names = Object.keys(changes);
-  const { places, members } = scanMembers(text, names);
+  const { places, members } = scanMembers(text, Object.keys(changes));
   if (members !== Object.keys(parsed).length) return null;
   const edits: Edit[] = [];
+  for (const { name, start, end } of places) {
+    // Taking a member out moves commas: rare enough to serialise again.
+    if (changes[name] === undefined) return null;
+    edits.push({ start, end, text: JSON.stringify(changes[name]) });
+  }
   let added = "";
-  for (const [at, name] of names.entries()) {
-    const place = places[at];
-    const value = changes[name];
-    // Written with escapes. Taking a member out moves commas: rare enough to serialise again.
-    if (Object.hasOwn(parsed, name) && (place === undefined || value === undefined)) return null;
-    if (place) edits.push({ ...place, text: JSON.stringify(value) });
-    else if (value !== undefined) added += `${JSON.stringify(name)}:${JSON.stringify(value)},`;
+  for (const name in changes) {
+    if (places.some((place) => place.name === name)) continue;
+    // Its key is written with an escape.
+    if (Object.hasOwn(parsed, name)) return null;
+    if (changes[name] !== undefined) added += `${JSON.stringify(name)}:${JSON.stringify(changes[name])},`;
   }
   if (added) {
     const open = text.indexOf("{") + 1;
-    edits.push({ start: open, end: open, text: members === 0 ? added.slice(0, -1) : added });
+    edits.unshift({ start: open, end: open, text: members === 0 ? added.slice(0, -1) : added });
   }
-  return edits.sort((a, b) => a.start - b.start);
+  return edits;
 }
 
 function edited(text: string, edits: readonly Edit[]): string {

@@ -2,15 +2,16 @@
 // own text instead of serialising the whole body again.
 import { stringEnd } from "#shared/json-text.ts";
 
-/** Of a value: its first character, and one past its last. */
+/** A member's value: its first character, and one past its last. */
 export interface Place {
+  readonly name: string;
   readonly start: number;
   readonly end: number;
 }
 
 export interface Scanned {
-  /** Of the last member of each of the names; undefined where no key is written like it, without an escape. */
-  readonly places: readonly (Place | undefined)[];
+  /** Of the members with one of the names, as they stand; a key that is written with an escape is none of them. */
+  readonly places: readonly Place[];
   /** How many members the top level has. More than the parsed object has: a key stands twice. */
   readonly members: number;
 }
@@ -19,7 +20,7 @@ const QUOTE = 0x22;
 
 /** `names`: without what JSON escapes. Well-formedness is left to JSON.parse. */
 export function scanMembers(text: string, names: readonly string[]): Scanned {
-  const places: (Place | undefined)[] = names.map(() => undefined);
+  const places: Place[] = [];
   let members = 0;
   let depth = 0;
   let keyStart = -1;
@@ -48,8 +49,8 @@ export function scanMembers(text: string, names: readonly string[]): Scanned {
     } else if (depth === 1 && (code === 0x2c || code === 0x7d || code === 0x5d)) {
       if (keyStart >= 0 && valueStart >= 0) {
         members++;
-        const at = indexOfKey(names, text, keyStart + 1, keyEnd - 1);
-        if (at >= 0) places[at] = { start: valueStart, end: last + 1 };
+        const name = nameAt(text, keyStart + 1, keyEnd - 1, names);
+        if (name !== undefined) places.push({ name, start: valueStart, end: last + 1 });
       }
       keyStart = -1;
       valueStart = -1;
@@ -61,10 +62,7 @@ export function scanMembers(text: string, names: readonly string[]): Scanned {
   return { places, members };
 }
 
-function indexOfKey(names: readonly string[], text: string, start: number, end: number): number {
-  for (let at = 0; at < names.length; at++) {
-    const name = names[at] as string;
-    if (name.length === end - start && text.startsWith(name, start)) return at;
-  }
-  return -1;
+function nameAt(text: string, start: number, end: number, names: readonly string[]): string | undefined {
+  for (const name of names) if (name.length === end - start && text.startsWith(name, start)) return name;
+  return undefined;
 }

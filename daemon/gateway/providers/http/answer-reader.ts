@@ -128,12 +128,10 @@ export class AnswerReader implements ExchangeReader {
   }
 }
 
-const BYTE_ORDER_MARK = Buffer.from("\ufeff");
-
 // RFC 8259, 8.1: a byte order mark before JSON may be passed over.
 function joined(parts: readonly Buffer[]): Buffer {
   const body = parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts);
-  return body.subarray(0, 3).equals(BYTE_ORDER_MARK) ? body.subarray(3) : body;
+  return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
 }
 
 function isStream(headers: IncomingHttpHeaders): boolean {
