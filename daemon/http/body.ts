@@ -23,7 +23,7 @@ export function useBodies(app: FastifyInstance): void {
       let text: string;
       let body: unknown;
       try {
-        text = decodeBody(raw);
+        text = decodeBody([raw]);
         body = parseBody(text, MAX_DEPTH, parse);
       } catch (error) {
         return done(error as Error);
