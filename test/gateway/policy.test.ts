@@ -274,6 +274,21 @@ test("what no call would do, no explanation says: a request that is none, a mode
   expect((await chat({ model: "p" }, { principal: sandbox })).headers["x-magic-model"]).toBe("echo");
 });
 
+test("every attempt of a route has a rank of its own, also where a policy names a model twice", async () => {
+  const { gateway } = await testGateway({
+    ...config(),
+    policies: { twice: { candidates: ["a/m", "b/m", "a/m"] }, bare: { candidates: ["a/m", "echo"] } },
+  });
+  const tried = async (model: string, who = principal()) => {
+    const body = { model, messages: [{ role: "user", content: "x" }] };
+    const { candidates } = await gateway.explain({ body, principal: who, controller: null });
+    return candidates.filter(({ eligible }) => eligible).map(({ rank, model: name }) => `${rank} ${name}`);
+  };
+  expect(await tried("twice")).toEqual(["1 a/m", "2 b/m", "3 a/m"]);
+  // A bare id of the sandbox's is a candidate of the sandbox's: nothing has to stand in.
+  expect(await tried("bare", principal({ environment: "sandbox" }))).toEqual(["1 sandbox/echo"]);
+});
+
 test("a model's name leads to no other model than the one that the lists were asked about", async () => {
   const { chat } = await testGateway({
     providers: { google: { api_key: "k", base_url: a.url, models: ["*"] }, a: provider(a) },

@@ -7,8 +7,9 @@ import type { Plan } from "./plan.ts";
 import type { RequestShape } from "./request-shape.ts";
 
 export function explanationOf(plan: Plan, shape: RequestShape, principal: Principal): RouteExplanation {
-  const rank = new Map(plan.candidates.map((candidate, index) => [candidate.name, index + 1]));
-  const candidates = plan.considered.map((one) => candidateOf(one, rank.get(one.model) ?? null));
+  // By the very candidate: a policy may name a model twice.
+  const rank = new Map(plan.candidates.map((candidate, index) => [candidate, index + 1]));
+  const candidates = plan.considered.map((one) => candidateOf(one, (one.candidate && rank.get(one.candidate)) ?? null));
   const first = plan.candidates[0];
   return {
     object: "route_explanation",

@@ -85,10 +85,9 @@ export function considerRoute(engagement: Engagement, parts: RouterParts, call: 
     };
   }
   const { policy } = resolution;
-  const considered = policy.candidates.map((entry) =>
-    considerCandidate(question, located(engagement, parts.catalogue, entry)),
-  );
-  if (sandboxStandsIn(engagement, call, resolution))
+  const entries = policy.candidates.map((entry) => located(engagement, parts.catalogue, entry));
+  const considered = entries.map((entry) => considerCandidate(question, entry));
+  if (sandboxStandsIn(engagement, call, entries))
     considered.push(considerCandidate(question, { provider: "sandbox", model: "echo", weight: 1 }));
   const able = considered.flatMap(({ candidate, objection }) => (candidate && !objection ? [candidate] : []));
   const ordered = inOrder(policy.strategy, able, {
@@ -128,14 +127,10 @@ function modelOf(body: Readonly<Record<string, unknown>>): string | null {
 }
 
 // What is written against the sandbox runs unchanged against live: a policy of live candidates alone is simulated there.
-function sandboxStandsIn(
-  engagement: Engagement,
-  call: Asking,
-  { policy }: Extract<Resolution, { kind: "policy" }>,
-): boolean {
+function sandboxStandsIn(engagement: Engagement, call: Asking, candidates: readonly PolicyCandidate[]): boolean {
   const { environment, environments = [environment] } = call.principal;
   if (environments.includes("live")) return false;
-  return !policy.candidates.some(({ provider }) => engagement.providers.get(provider)?.kind === "sandbox");
+  return !candidates.some(({ provider }) => engagement.providers.get(provider)?.kind === "sandbox");
 }
 
 function considerCandidate(question: Question, entry: PolicyCandidate): Considered {
