@@ -205,6 +205,22 @@ test.each([
   expect(plain.body["thinking"]).toBeUndefined();
 });
 
+test("a server that counts its calls anew is not given what it thought before an earlier call of the same id", async () => {
+  await answered("anthropic", true);
+  const unthought = { ...whole.anthropic, content: blocks.anthropic.slice(2) };
+  upstream.answer = (response) => void response.end(JSON.stringify(unthought));
+  const request = { messages: [user("y")], ...ask };
+  await providers.anthropic.chat(callOf(request), targetOf("anthropic", upstream, "claude-opus-4-6"), optionsOf());
+  const call = { id: "toolu_1", type: "function", function: { name: "f", arguments: '{"a":"1"}' } };
+  const messages = [
+    user("y"),
+    { role: "assistant", content: "Let me see.", tool_calls: [call] },
+    result("toolu_1", "ok"),
+  ];
+  const { body } = await send("anthropic", { messages, ...ask }, "claude-opus-4-6");
+  expect((body["messages"] as { content: unknown }[])[1]?.content).toEqual(unthought.content);
+});
+
 test("a client's own idea of reasoning_details is left out, and OpenAI's service is told of none", async () => {
   const broken = [
     null,
@@ -347,6 +363,26 @@ describe("gemini", () => {
     const messages = [user("x"), message, result("gem-1", "ok"), result("gem-2", "ok")];
     const { body } = await send("google", { messages }, "gemini-3-pro-preview");
     expect((body["contents"] as { parts: unknown }[])[1]?.parts).toEqual(answer.candidates[0]?.content.parts);
+  });
+
+  test("a call without a signature is not given the one of an earlier call of its id", async () => {
+    const { google } = createProviders(agent);
+    const called = (thoughtSignature?: string) => {
+      const part = {
+        functionCall: { id: "gem-1", name: "f", args: {} },
+        ...(thoughtSignature && { thoughtSignature }),
+      };
+      return JSON.stringify({ candidates: [{ content: { parts: [part] }, finishReason: "STOP" }] });
+    };
+    for (const given of [called(signature), called()]) {
+      upstream.answer = (response) => void response.end(given);
+      await google.chat(callOf({ messages: [user("x")] }), target(), optionsOf());
+    }
+    const call = { id: "gem-1", type: "function", function: { name: "f", arguments: "{}" } };
+    const messages = [user("x"), { role: "assistant", content: null, tool_calls: [call] }, result("gem-1", "ok")];
+    await google.chat(callOf({ messages }), target(), optionsOf());
+    const [part] = JSON.parse(upstream.requests.at(-1)?.body ?? "").contents[1].parts;
+    expect(part.thoughtSignature).toBe("skip_thought_signature_validator");
   });
 
   test("the text's signature alone is no content: a stream that breaks off after it may be tried elsewhere", async () => {

@@ -15,8 +15,9 @@ export function callId(
   const signature = signatureIn(part);
   const id = string(call["id"]);
   if (id === "") return { id: signature === "" ? freshId() : signedId(signature) };
+  // One without a signature has none, whatever an earlier call of its id had.
+  if (signature !== "" || signatures.recall(context.caller, id)) signatures.keep(context.caller, id, signature);
   if (signature === "") return { id };
-  signatures.keep(context.caller, id, signature);
   return { id, extra: signed(signature) };
 }
 

@@ -108,7 +108,7 @@ function modelParts(
     const { name, arguments: args } = call.function;
     const id = given.tool_calls?.[at]?.id ?? call.id;
     const known = signatureOf(id) ?? signatureBack(call.extra_content) ?? signatures.recall(caller, id);
-    const signature = known ?? (signed && first ? NO_SIGNATURE : undefined);
+    const signature = known || (signed && first ? NO_SIGNATURE : undefined);
     first = false;
     parts.push({
       functionCall: { ...wireId(call.id), name: nameOf(name), args: argumentsOf(args, read) },

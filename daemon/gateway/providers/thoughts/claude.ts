@@ -38,16 +38,16 @@ export function claudeThoughts(memory: ThoughtMemory, caller: string, format = C
   };
 }
 
-/** Remembers a turn's thinking by each of its calls. */
+/** Remembers a turn's thinking by each of its calls. A call without any has none, whatever an earlier one of its id had. */
 export function keepThoughts(
   memory: ThoughtMemory,
   caller: string,
   ids: readonly string[],
   details: readonly ReasoningDetail[],
 ): void {
-  if (details.length === 0 || ids.length === 0) return;
   const text = JSON.stringify(details);
-  for (const id of ids) memory.keep(caller, id, text);
+  for (const id of ids)
+    if (details.length > 0 || memory.recall(caller, id) !== undefined) memory.keep(caller, id, text);
 }
 
 // A client's word: other vendors' reasoning and what is not whole is left out.
