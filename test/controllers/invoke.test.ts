@@ -60,6 +60,21 @@ test("a handler gets its input, its id and its deadline, and its reply is the ou
   expect(output["left"]).toBeGreaterThan(1_000);
 });
 
+test("what a handler's completions cost together is exact", async () => {
+  const body = { choices: [], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2, cost_usd: 0.0000025 } };
+  const { deploy, runtime } = await openBench({
+    ports: { llm: { chat: async () => ({ status: 200, headers: {}, body }) } },
+    zygotes: 1,
+  });
+  const talkative = `export default async ({ llm }) => {
+    for (let n = 0; n < 3; n++) await llm.chat({ messages: [] });
+    return {};
+  };`;
+  await deploy("talkative", talkative, { capabilities: ["llm:chat"] });
+  const { usage } = await runtime.invoke("talkative", { input: {}, requestId: "req_1", principal });
+  expect(usage).toMatchObject({ llm_calls: 3, cost_usd: 0.0000075 });
+});
+
 test("the series of a controller say how long its phases took and what its cells hold", async () => {
   const sample = async (series: string) => {
     const { text } = await bench.metrics.render();

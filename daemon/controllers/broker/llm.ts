@@ -51,8 +51,12 @@ function count(session: Session, document: unknown): void {
   const number = (key: string): number => (typeof usage[key] === "number" ? usage[key] : 0);
   session.usage.prompt_tokens += number("prompt_tokens");
   session.usage.completion_tokens += number("completion_tokens");
-  session.usage.cost_usd += number("cost_usd");
+  // Every amount is a whole number of pico-dollars: sums of doubles would drift from that.
+  session.usage.cost_usd =
+    Math.round((session.usage.cost_usd + number("cost_usd")) * PICO_PER_DOLLAR) / PICO_PER_DOLLAR;
 }
+
+const PICO_PER_DOLLAR = 1e12;
 
 /** OpenAI's error document as an error of the catalogue. */
 function failure(status: number, document: unknown): MagicError {
