@@ -50,6 +50,15 @@ const schemas: Record<string, object> = {
   "unique strings": { type: "array", items: { type: "string" }, minItems: 4, uniqueItems: true },
   "an empty array": { type: "array", maxItems: 0, items: { type: "string" } },
   tuple: { type: "array", prefixItems: [{ type: "string" }, { type: "integer" }], minItems: 2, items: false },
+  "values that are not to be": object({
+    a: { type: "string", not: { enum: ["a", "a 1"] } },
+    b: { enum: ["x", "y"], not: { const: "x" } },
+  }),
+  "what nothing satisfies": {
+    type: "object",
+    properties: { a: { not: {} }, b: { type: "array", items: { not: {} } }, c: { type: "array", items: false } },
+    additionalProperties: { not: {} },
+  },
   nullable: object({ a: { type: ["string", "null"] }, b: { anyOf: [{ type: "integer" }, { type: "null" }] } }),
   oneOf: {
     oneOf: [

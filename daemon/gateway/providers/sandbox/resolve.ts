@@ -52,8 +52,8 @@ function excludes(schema: Schema, condition: unknown, context: Context): boolean
   });
 }
 
-// What a schema may be, as JSON, where it says so itself.
-function valuesOf(schema: unknown, context: Context): string[] | null {
+/** What a schema may be, as JSON, where it says so itself. */
+export function valuesOf(schema: unknown, context: Context): string[] | null {
   const { const: only, enum: listed } = fields(schema);
   if (only !== undefined) return texts([only], context);
   return Array.isArray(listed) ? texts(listed.slice(0, MOST_ITEMS), context) : null;
@@ -98,7 +98,7 @@ function merge(a: Schema, b: Schema, context: Context): Schema {
     merged["enum"] = other.filter((_, at) => known.has(asked[at] ?? ""));
   }
   if (a["items"] && b["items"]) merged["items"] = both(a["items"], b["items"]);
-  if (a["additionalProperties"] === false) merged["additionalProperties"] = false;
+  if (isNever(a["additionalProperties"])) merged["additionalProperties"] = false;
   spend(context, Object.keys(a).length + required.length + Object.keys(properties).length);
   return {
     ...merged,
@@ -107,9 +107,16 @@ function merge(a: Schema, b: Schema, context: Context): Schema {
   };
 }
 
+/** Whether nothing satisfies a schema that says so: `false`, or `{"not": {}}`, as generators write it. */
+export function isNever(schema: unknown): boolean {
+  if (!isObject(schema)) return schema === false;
+  const { not: excluded } = schema;
+  return excluded === true || (isObject(excluded) && Object.keys(excluded).length === 0);
+}
+
 /** What satisfies two schemas. */
 export function both(a: unknown, b: unknown): unknown {
-  if (a === false || b === false) return false;
+  if (isNever(a) || isNever(b)) return false;
   if (!isObject(a)) return b;
   return isObject(b) ? { allOf: [a, b] } : a;
 }

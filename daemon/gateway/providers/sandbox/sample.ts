@@ -3,13 +3,15 @@
 import { fields, list, setField } from "#contract/json-object.ts";
 import { sampleForPattern } from "./pattern.ts";
 import type { Random } from "./random.ts";
-import { both, resolve } from "./resolve.ts";
+import { both, isNever, resolve, valuesOf } from "./resolve.ts";
 import { type Context, MOST_ITEMS, namesOf, numberOf, type Schema, sampleBudget, spend } from "./sampling.ts";
 import { matches, string } from "./text.ts";
 
 const MAX_DEPTH = 12;
 /** Of what must hold itself. */
 const MOST_NESTING = 40;
+/** For a value that the schema does not exclude. */
+const MOST_TRIES = 8;
 
 /** Contradictory schemas get some value all the same. Recursion through `$ref` ends where the schema lets it end, and with the budget. */
 export function sampleForSchema(schema: unknown, random: Random, budget = sampleBudget()): unknown {
@@ -19,6 +21,14 @@ export function sampleForSchema(schema: unknown, random: Random, budget = sample
 function value(schema: unknown, context: Context): unknown {
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return context.name;
   const plain = resolve(schema as Schema, context);
+  const excluded = valuesOf(plain["not"], context);
+  let found = sampled(plain, context);
+  for (let tries = 1; excluded?.includes(JSON.stringify(found)) && tries <= MOST_TRIES; tries++)
+    found = sampled(plain, { ...context, name: `${context.name} ${tries}` });
+  return found;
+}
+
+function sampled(plain: Schema, context: Context): unknown {
   if ("const" in plain) return given(plain["const"], context);
   if (Array.isArray(plain["enum"]) && plain["enum"].length > 0)
     return given(context.random.pick(plain["enum"]), context);
@@ -84,7 +94,7 @@ function object(schema: Schema, context: Context): Record<string, unknown> {
   let optional = numberOf(schema["maxProperties"], Number.POSITIVE_INFINITY) - required.size;
   for (const [name, child] of Object.entries(properties)) {
     if (required.has(name)) set(name, child);
-    else if (context.depth < 3 && child !== false && optional-- > 0) set(name, child);
+    else if (context.depth < 3 && !isNever(child) && optional-- > 0) set(name, child);
   }
   if (context.depth >= MAX_DEPTH || context.budget.left < 0) return filled;
   const others = otherProperties(schema, context);
@@ -100,7 +110,7 @@ function object(schema: Schema, context: Context): Record<string, unknown> {
   }
   const least = numberOf(schema["minProperties"], 0);
   for (const [name, child] of Object.entries(properties))
-    if (count < least && child !== false && !Object.hasOwn(filled, name)) set(name, child);
+    if (count < least && !isNever(child) && !Object.hasOwn(filled, name)) set(name, child);
   for (let n = 1; count < least && n <= MOST_ITEMS; n++) {
     const name = others.nameOf(n);
     set(name, others.schemaOf(name));
@@ -113,7 +123,7 @@ function otherProperties(schema: Schema, context: Context) {
   const extra = schema["additionalProperties"];
   const patterns = Object.entries(fields(schema["patternProperties"])).slice(0, MOST_ITEMS);
   const names = fields(schema["propertyNames"]);
-  const pattern = names["pattern"] ?? (extra === false ? patterns[0]?.[0] : undefined);
+  const pattern = names["pattern"] ?? (isNever(extra) ? patterns[0]?.[0] : undefined);
   return {
     nameOf(n: number): string {
       if (Array.isArray(names["enum"])) return String(names["enum"][n - 1] ?? "");
@@ -133,7 +143,7 @@ function array(schema: Schema, context: Context): unknown[] {
   // Behind the fixed ones.
   const some = contains === undefined ? 0 : fixed.length + numberOf(schema["minContains"], 1);
   const least = Math.max(numberOf(schema["minItems"], 0), some);
-  const most = numberOf(schema["maxItems"], Math.max(least, 2));
+  const most = isNever(each) ? fixed.length : numberOf(schema["maxItems"], Math.max(least, 2));
   const wanted = context.depth > 4 ? least : Math.max(least, Math.min(most, Math.max(1, fixed.length)));
   const items: unknown[] = [];
   const seen = new Set<string>();
