@@ -588,6 +588,25 @@ describe("streams", () => {
     }
   });
 
+  // A server written by hand forgets the type, or takes the first that comes to mind.
+  test.each([
+    ["application/json", `\n${events(list)}`],
+    [undefined, events(list)],
+    [undefined, ` \uFEFF${JSON.stringify(completion)}`],
+    ["text/event-stream", JSON.stringify(completion)],
+  ])("what an answer is it says itself, whatever its type says: %s", async (type, body) => {
+    upstream.answer = (response) => {
+      if (type) response.setHeader("content-type", type);
+      for (const piece of Buffer.from(body)) response.write(Buffer.of(piece));
+      response.end();
+    };
+    const call = callOf({ model: "m", messages, stream: true });
+    const got = await collect(await provider.chat(call, targetOf("openai", upstream), optionsOf()));
+    expect(got.done).toBe(true);
+    expect(got.end.result).toBe("completed");
+    expect(got.text).toContain('"delta":{');
+  });
+
   test("usage is metered without being shown to who did not ask", async () => {
     upstream.answer = (response) =>
       void response.writeHead(200, { "content-type": "text/event-stream" }).end(events(list));

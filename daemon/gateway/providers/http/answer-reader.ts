@@ -22,6 +22,8 @@ export class AnswerReader implements ExchangeReader {
   #headers: IncomingHttpHeaders = {};
   #parts: Buffer[] = [];
   #size = 0;
+  /** Where a stream was asked for, until it is known whether one comes. */
+  #offered: Relay | null = null;
   #relay: Relay | null = null;
 
   /** @param sendAgain whether the request goes out once more after this refusal, to be read by another one. */
@@ -43,10 +45,24 @@ export class AnswerReader implements ExchangeReader {
     this.#status = status;
     this.#headers = headers;
     this.#toll.answering = status < 300;
-    if (status < 300 && isStream(headers)) this.#relay = this.#reading.relay(() => this.running as Exchange);
+    if (status < 300) this.#offered = this.#reading.relay(() => this.running as Exchange);
   }
 
   data(chunk: Buffer): void {
+    if (this.#offered) this.#begin(chunk);
+    else this.#take(chunk);
+  }
+
+  // What an answer is its first letter says, as clients read it: servers are known to send events as JSON, and JSON as nothing.
+  #begin(chunk: Buffer): void {
+    const first = chunk.findIndex((byte) => !BLANK.has(byte));
+    if (first < 0) return;
+    this.#relay = WHOLE.has(chunk[first] ?? 0) ? null : this.#offered;
+    this.#offered = null;
+    this.#take(chunk.subarray(first));
+  }
+
+  #take(chunk: Buffer): void {
     const relay = this.#relay;
     if (relay) {
       // Content that one read brings together with what breaks the stream is content all the same: nothing is tried again after it.
@@ -68,6 +84,7 @@ export class AnswerReader implements ExchangeReader {
 
   end(): void {
     this.#toll.whole = true;
+    if (isStream(this.#headers)) this.#relay ??= this.#offered;
     const relay = this.#relay;
     if (relay) {
       relay.end();
@@ -134,6 +151,12 @@ function joined(parts: readonly Buffer[]): Buffer {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
 }
 
+/** Before JSON, and before events: white space, and the bytes of a byte order mark. */
+const BLANK: ReadonlySet<number> = new Set(Buffer.from(" \t\r\n\ufeff"));
+/** Of JSON, and of a page that a proxy answers with. */
+const WHOLE: ReadonlySet<number> = new Set(Buffer.from("{[<"));
+
+// Of an answer without a letter.
 function isStream(headers: IncomingHttpHeaders): boolean {
   const type = String(headers["content-type"] ?? "").toLowerCase();
   return !type.includes("json") && !type.startsWith("text/html");
