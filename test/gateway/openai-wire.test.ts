@@ -434,6 +434,17 @@ describe("what comes back whole", () => {
   });
 });
 
+test.each(["openai", "azure", "anthropic", "google", "bedrock"] as const)(
+  "no redirect is followed with %s's key, and what to do about it is said",
+  async (kind) => {
+    upstream.answer = (response) => void response.writeHead(308, { location: `${upstream.url}/elsewhere` }).end();
+    const call = callOf({ model: "m", messages });
+    const outcome = await createProviders(agent)[kind].chat(call, targetOf(kind, upstream), optionsOf());
+    expect(upstream.requests).toHaveLength(1);
+    expect(outcome).toMatchObject({ failure: { message: expect.stringContaining("base_url must be where it leads") } });
+  },
+);
+
 describe("streams", () => {
   const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
   const custom = { index: 0, id: "c1", type: "custom", custom: { name: "f", input: "" } };

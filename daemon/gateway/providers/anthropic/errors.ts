@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { fields, string } from "#contract/json-object.ts";
 import type { Target } from "../adapter.ts";
 import { type Failure, type FailureKind, failure } from "../failure.ts";
-import { kindOfStatus, retryAfter, statusOf } from "../openai/errors.ts";
+import { answered, kindOfStatus, retryAfter, statusOf } from "../openai/errors.ts";
 import { secretsOf } from "../secrets.ts";
 
 const kinds: Readonly<Record<string, FailureKind>> = {
@@ -33,7 +33,7 @@ export function anthropicFailure(status: number, headers: IncomingHttpHeaders, b
   }
   const message = string(error["message"]);
   const kind = isSpent(error) ? "quota" : kindOfStatus(status);
-  return failure(kind, message || `The provider answered ${status}.`, {
+  return failure(kind, message || answered(status), {
     ...statusOf(kind, status),
     upstreamStatus: status,
     retryAfterMs: kind === "rate_limit" || kind === "overloaded" ? retryAfter(headers) : null,

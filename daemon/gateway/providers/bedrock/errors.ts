@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { fields, string } from "#contract/json-object.ts";
 import type { Target } from "../adapter.ts";
 import { type Failure, type FailureKind, failure } from "../failure.ts";
-import { kindOfStatus, retryAfter, statusOf } from "../openai/errors.ts";
+import { answered, kindOfStatus, retryAfter, statusOf } from "../openai/errors.ts";
 import { secretsOf } from "../secrets.ts";
 
 const kinds: Readonly<Record<string, FailureKind>> = {
@@ -34,7 +34,7 @@ export function bedrockFailure(status: number, headers: IncomingHttpHeaders, bod
   const type = nameOf(string(headers["x-amzn-errortype"]) || string(document["__type"]));
   const byStatus = kindOfStatus(status);
   const kind = byStatus === "auth" || byStatus === "permission" ? byStatus : (kinds[type] ?? byStatus);
-  const message = string(document["message"] ?? document["Message"]) || `The provider answered ${status}.`;
+  const message = string(document["message"] ?? document["Message"]) || answered(status);
   return failure(kind, message, {
     ...statusOf(kind, status),
     upstreamStatus: status,

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { fields, list, string } from "#contract/json-object.ts";
 import type { Target } from "../adapter.ts";
 import { type Failure, type FailureKind, failure } from "../failure.ts";
-import { kindOfStatus, retryAfter, retryInfo, saysSpent, statusOf } from "../openai/errors.ts";
+import { answered, kindOfStatus, retryAfter, retryInfo, saysSpent, statusOf } from "../openai/errors.ts";
 import { secretsOf } from "../secrets.ts";
 
 const kinds: Readonly<Record<string, FailureKind>> = {
@@ -44,7 +44,7 @@ export function googleError(value: unknown, status: number, target: Target): Fai
   if (details.some((detail) => detail["reason"] === "API_KEY_INVALID")) kind = "auth";
   const message = string(error["message"]);
   if (code === 402 || saysSpent(message)) kind = "quota";
-  return failure(kind, message || `The provider answered ${status}.`, {
+  return failure(kind, message || answered(status), {
     ...statusOf(kind, status),
     upstreamStatus: status,
     retryAfterMs: retryInfo(error["details"]),

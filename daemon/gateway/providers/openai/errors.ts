@@ -20,7 +20,7 @@ export function openaiFailure(
 ): Failure {
   const error = wireError(body);
   const kind = kindOf(status, error);
-  return failure(kind, error.message || `The provider answered ${status}.`, {
+  return failure(kind, error.message || answered(status), {
     ...statusOf(kind, status),
     upstreamStatus: status,
     param: error.param,
@@ -84,6 +84,12 @@ export function kindOfStatus(status: number): FailureKind {
   if (status === 503 || status === 529) return "overloaded";
   if (status >= 400 && status < 500) return "invalid";
   return "server";
+}
+
+/** What is said of an answer that says nothing itself. */
+export function answered(status: number): string {
+  if (status < 300 || status >= 400) return `The provider answered ${status}.`;
+  return `The provider answered ${status}, a redirect, which is not followed: base_url must be where it leads.`;
 }
 
 /** 413 and 422 keep their status; other refusals of the request are 400. */
