@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
-import { CONTRACT_FILES, HANDLER_FILES } from "#contract/controller-files.ts";
+import { CONTRACT_FILES, HANDLER_FILES, isPassedOver } from "#contract/controller-files.ts";
 import { MagicError } from "#contract/errors.ts";
 import { type Problem, sortProblems } from "#contract/problem.ts";
 import type { ProjectConfig } from "#contract/project.ts";
@@ -168,7 +168,7 @@ export function contractIn(folder: string): string | undefined {
 /** The controllers' folders in a folder, by name. */
 export function controllersIn(folder: string): string[] {
   return readdirSync(folder)
-    .filter((name) => !name.startsWith(".") && name !== "node_modules")
+    .filter((name) => !isPassedOver(name))
     .map((name) => join(folder, name))
     .filter((path) => contractIn(path) || HANDLER_FILES.some((file) => existsSync(join(path, file))))
     .sort();

@@ -68,6 +68,22 @@ test("a save is live at once, a broken one keeps the last good version and shows
   expect(await bench.outcome("counter")).toBe("controller_not_found");
 });
 
+test("a controller has any name but that of a hidden folder, before and during a session", async () => {
+  const bench = await openBench();
+  bench.write("dist", "export default () => 1;");
+  const hidden = bench.write("hidden", "export default () => 1;");
+  const folder = join(bench.root, "controllers");
+  renameSync(hidden, join(folder, ".hidden"));
+  const { next, following } = await start(folder, bench);
+  expect((await next("ready")).controllers).toMatchObject([{ name: "dist" }]);
+  writeFileSync(join(folder, "dist", "handler.ts"), "export default () => 2;");
+  expect(await next("reload")).toMatchObject({ controller: "dist" });
+  expect(await bench.invoke("dist")).toBe(2);
+  writeFileSync(join(folder, ".hidden", "handler.ts"), "export default () => 2;");
+  bench.write("coverage", "export default () => 1;");
+  expect((await following()).value).toMatchObject({ type: "reload", controller: "coverage" });
+});
+
 test("a file that a save has emptied is read when it is written", async () => {
   const bench = await openBench();
   const folder = bench.write("slow", "export default () => 1;");

@@ -1,19 +1,27 @@
 // Which folders hold a controller, where they are, and when their files were saved.
 import { readdir, realpath, stat } from "node:fs/promises";
-import { basename, join, sep } from "node:path";
-import { CONTRACT_FILES, HANDLER_FILES } from "#contract/controller-files.ts";
+import { basename, dirname, join, sep } from "node:path";
+import { CONTRACT_FILES, HANDLER_FILES, isPassedOver } from "#contract/controller-files.ts";
 
 /** A checkout, or a folder that is renamed away and back, is no removal: what serves is kept for so long. */
 const GONE_MS = 400;
 /** A save empties the file before it writes: an empty file is believed after so long. */
 const EMPTY_MS = 100;
 const EMPTY_STEP_MS = 5;
-export const IGNORED = new Set(["node_modules", ".git", ".magic", "dist", "coverage"]);
+const FOREIGN = new Set(["node_modules", ".git", ".magic"]);
+/** What tools write into a controller's folder. */
+const MADE = new Set(["dist", "coverage"]);
+
+/** Whether nothing in there is worth a watch. `controllers` is where their folders lie, which have any name. */
+export function isUnwatched(path: string, controllers: string | null): boolean {
+  const name = basename(path);
+  return FOREIGN.has(name) || (MADE.has(name) && dirname(path) !== controllers);
+}
 
 /** Folders, and links to folders. */
 export async function controllersIn(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => []);
-  const paths = names.filter((name) => !IGNORED.has(name)).map((name) => join(folder, name));
+  const paths = names.filter((name) => !isPassedOver(name)).map((name) => join(folder, name));
   const found = await Promise.all(paths.map(async (path) => ((await isController(path)) ? path : null)));
   return found.filter((path) => path !== null).sort();
 }

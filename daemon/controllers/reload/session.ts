@@ -1,6 +1,7 @@
 // A development session: watches a folder of controllers and keeps what serves equal to what is on disk. A broken save changes nothing
 // but the event that says so.
 import { basename, join, relative, resolve, sep } from "node:path";
+import { isPassedOver } from "#contract/controller-files.ts";
 import type { DevelopmentEvent, SourceProblem } from "#contract/wire/controllers.ts";
 import { rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
@@ -9,9 +10,9 @@ import { eventQueue } from "./event-queue.ts";
 import {
   changedSince,
   controllersIn,
-  IGNORED,
   isController,
   isStill,
+  isUnwatched,
   namedIn,
   savedTime,
   targetOf,
@@ -59,9 +60,10 @@ export async function openSession(
   });
 
   const began = Date.now();
+  const parent = (await isController(folder)) ? null : folder;
   const watcher = openWatcher({
     folder,
-    ignored: (path) => IGNORED.has(basename(path)) && path !== folder,
+    ignored: (path) => path !== folder && isUnwatched(path, parent),
     onChange: (path) => void onChange(resolve(path)),
     onPolling: () => void catchUp(),
   });
@@ -93,7 +95,8 @@ export async function openSession(
   }
 
   function wanted(path: string): boolean {
-    return !options.only || options.only.includes(basename(path));
+    const name = basename(path);
+    return !isPassedOver(name) && (options.only?.includes(name) ?? true);
   }
 
   function markDirty(one: Watched, path: string, savedAt: number): void {
