@@ -77,6 +77,14 @@ function endWithLauncher() {
   process.once("disconnect", () => process.kill(process.pid, "SIGHUP"));
   // Listened to, the channel would keep a process that has nothing else left.
   process.channel?.unref();
+  process.on("SIGTSTP", stopWithLauncher);
+}
+
+// Where Ctrl-Z is a key that is read, this process alone would stop, and the shell would wait for the launcher.
+function stopWithLauncher() {
+  process.off("SIGTSTP", stopWithLauncher);
+  process.once("SIGCONT", () => process.on("SIGTSTP", stopWithLauncher));
+  for (const pid of [process.ppid, process.pid]) process.kill(pid, "SIGTSTP");
 }
 
 const node = process.versions.node === PINNED ? undefined : pinnedNode();

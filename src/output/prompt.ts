@@ -4,8 +4,6 @@ import { createInterface } from "node:readline";
 import { MagicError } from "#contract/errors.ts";
 import { oneLine, printable } from "./paint.ts";
 
-const where = { output: process.stderr };
-
 /** `problem` says what is wrong with an answer; it is asked again until nothing is. */
 export async function askText(
   message: string,
@@ -14,9 +12,8 @@ export async function askText(
 ): Promise<string> {
   const { input } = await import("@inquirer/prompts");
   const preset = initial === undefined ? {} : { default: oneLine(initial) };
-  return answer(
-    input({ message: oneLine(message), required: true, ...preset, validate: (given) => problem(given) ?? true }, where),
-  );
+  const validate = (given: string) => problem(given) ?? true;
+  return answer((where) => input({ message: oneLine(message), required: true, ...preset, validate }, where));
 }
 
 /** Milliseconds within which what follows a line was pasted with it. */
@@ -42,6 +39,7 @@ export function askLine(
   input.on("keypress", onKey);
   return new Promise<string | null>((resolve, reject) => {
     lines.on("SIGINT", () => reject(new MagicError("interrupted", "Interrupted")));
+    lines.on("SIGCONT", () => lines.prompt(true));
     // The end may come with the last line.
     lines.on("close", () => resolve(said.length > 0 ? said.join("\n") : null));
     lines.on("line", (line) => {
@@ -62,13 +60,13 @@ export function askLine(
 /** Not shown while it is typed. */
 export async function askSecret(message: string): Promise<string> {
   const { password } = await import("@inquirer/prompts");
-  return answer(password({ message: oneLine(message), mask: true }, where));
+  return answer((where) => password({ message: oneLine(message), mask: true }, where));
 }
 
 /** Enter alone is a no. */
 export async function askConfirm(message: string): Promise<boolean> {
   const { confirm } = await import("@inquirer/prompts");
-  return answer(confirm({ message: oneLine(message), default: false }, where));
+  return answer((where) => confirm({ message: oneLine(message), default: false }, where));
 }
 
 export async function askChoice<T extends string>(
@@ -80,15 +78,32 @@ export async function askChoice<T extends string>(
     ...{ value, name: oneLine(name) },
     ...(description === undefined ? {} : { description: oneLine(description) }),
   }));
-  return answer(select<T>({ message: oneLine(message), choices: listed }, where));
+  return answer((where) => select<T>({ message: oneLine(message), choices: listed }, where));
 }
 
-async function answer<T>(asked: Promise<T>): Promise<T> {
+interface Where {
+  readonly output: NodeJS.WritableStream;
+  readonly signal: AbortSignal;
+}
+
+// Readline ends at Ctrl-D, and after Ctrl-Z and `fg` waits to be told to go on: inquirer hears of neither, and its answer would never come.
+async function answer<T>(ask: (where: Where) => Promise<T>): Promise<T> {
+  const { stdin } = process;
+  const end = new AbortController();
+  const onPause = () => setImmediate(() => stdin.isPaused() && end.abort());
+  // Behind readline's own listener, which holds the input back.
+  const onContinue = () => queueMicrotask(() => stdin.resume());
+  stdin.on("pause", onPause);
+  process.on("SIGCONT", onContinue);
   try {
-    return await asked;
+    return await ask({ output: process.stderr, signal: end.signal });
   } catch (error) {
-    if (error instanceof Error && error.name === "ExitPromptError")
+    if (error instanceof Error && (error.name === "ExitPromptError" || error.name === "AbortPromptError"))
       throw new MagicError("interrupted", "Interrupted", { cause: error });
     throw error;
+  } finally {
+    stdin.off("pause", onPause);
+    process.off("SIGCONT", onContinue);
+    stdin.pause();
   }
 }

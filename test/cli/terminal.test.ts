@@ -1,8 +1,9 @@
-// `magic dev` on a terminal of its own, below a shell.
+// Commands on a terminal of their own, below a shell: `magic dev`, and those that ask.
 import { spawn, spawnSync } from "node:child_process";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { readRuntimeFile } from "#client/daemon/files.ts";
 import { isSameProcess } from "#shared/process-identity.ts";
+import { asOlderNode } from "../process/older-node.ts";
 import { createSandbox, program, type Sandbox } from "./magic.ts";
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -36,7 +37,28 @@ function openTerminal() {
   };
 }
 
-test.skipIf(spawnSync("script", ["--version"]).error || process.platform !== "linux")(
+const onTerminal = test.skipIf(spawnSync("script", ["--version"]).error !== undefined || process.platform !== "linux");
+
+onTerminal("a question goes on after Ctrl-Z and fg, and ends at Ctrl-D", async () => {
+  const terminal = openTerminal();
+  onTestFinished(() => void terminal.close());
+  terminal.type(`${process.execPath} ${program} connector new; echo code=$?\n`);
+  await terminal.until("The connector's name");
+  terminal.type("shop\u001a");
+  await terminal.until("Stopped");
+  terminal.type("fg\n");
+  await terminal.until("connector new");
+  terminal.type("\r");
+  await terminal.until("Where is the API?");
+  terminal.type("\u0004");
+  await terminal.until("code interrupted");
+  terminal.type(`${process.execPath} ${program} connector new; echo "code=$?"\n`);
+  await terminal.until("The connector's name");
+  terminal.type("\u0004");
+  await terminal.until("code=130");
+});
+
+onTerminal(
   "Ctrl-Z suspends it, Ctrl-C takes a question back, and where the terminal goes the daemon that it started goes too",
   async () => {
     const terminal = openTerminal();
@@ -58,3 +80,20 @@ test.skipIf(spawnSync("script", ["--version"]).error || process.platform !== "li
     await vi.waitFor(() => expect(isSameProcess(daemon?.pid ?? 0, daemon?.pid_started ?? null)).toBe(false), 30_000);
   },
 );
+
+onTerminal.each([
+  ["", []],
+  [", by an older Node", ["--import", `'${asOlderNode}'`]],
+])("a conversation goes on after Ctrl-Z and fg%s", async (_how, flags) => {
+  const terminal = openTerminal();
+  onTestFinished(() => void terminal.close());
+  terminal.type([process.execPath, ...flags, program, "chat\n"].join(" "));
+  await terminal.until("you: ");
+  terminal.type("good \u001a");
+  await terminal.until("Stopped");
+  terminal.type("fg\n");
+  await terminal.until("you: ");
+  terminal.type("morning\r");
+  await terminal.until("sandbox/echo: 10 + 3 tokens");
+  terminal.type("\u0004");
+});
