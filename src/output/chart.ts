@@ -1,5 +1,6 @@
 // Bars for a terminal: a label, a bar in proportion to the largest, a text.
 import type { Paint } from "./paint.ts";
+import { letters, width } from "./width.ts";
 
 export interface Bar {
   readonly label: string;
@@ -15,16 +16,16 @@ const eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 /** Bars are shorter where they would not fit into the columns. */
 export function printChart(bars: readonly Bar[], paint: Paint, columns: number): string {
   const largest = most(bars, ({ size }) => size);
-  const width = Math.min(
+  const labels = Math.min(
     MAX_LABEL,
-    most(bars, ({ label }) => [...label].length),
+    most(bars, ({ label }) => width(label)),
   );
   const texts = most(bars, ({ text }) => text.length);
-  const room = Math.max(LEAST_WIDTH, Math.min(WIDTH, columns - width - texts - 4));
+  const room = Math.max(LEAST_WIDTH, Math.min(WIDTH, columns - labels - texts - 4));
   return bars
     .map(({ label, size, text }) => {
       const bar = barOf(largest > 0 ? size / largest : 0, room);
-      return `${fit(label, width)}  ${paint.cyan(bar)}${" ".repeat(room - [...bar].length)}  ${text}`;
+      return `${fit(label, labels)}  ${paint.cyan(bar)}${" ".repeat(room - [...bar].length)}  ${text}`;
     })
     .join("\n");
 }
@@ -39,9 +40,14 @@ function barOf(share: number, width: number): string {
   return "█".repeat(Math.floor(parts / 8)) + (eighths[parts % 8] ?? "");
 }
 
-function fit(label: string, width: number): string {
-  const letters = [...label.replace(/\s/g, " ")];
-  return letters.length > width
-    ? `${letters.slice(0, width - 1).join("")}…`
-    : letters.join("") + " ".repeat(width - letters.length);
+function fit(label: string, columns: number): string {
+  const line = label.replace(/\s/g, " ");
+  const room = columns - width(line);
+  if (room >= 0) return line + " ".repeat(room);
+  let cut = "";
+  for (const letter of letters(line)) {
+    if (width(cut + letter) >= columns) break;
+    cut += letter;
+  }
+  return `${cut}…${" ".repeat(columns - 1 - width(cut))}`;
 }

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Problem } from "#contract/problem.ts";
 import type { Paint } from "./paint.ts";
+import { width } from "./width.ts";
 
 /** Grouped by file. `folder` is what relative paths are relative to. */
 export function problemsText(problems: readonly Problem[], paint: Paint, folder: string): string {
@@ -30,7 +31,8 @@ function excerpt(text: string, line: number, column: number, paint: Paint): stri
   const from = Math.max(0, column - 1 - WIDTH / 2);
   const shown = text.slice(from, from + WIDTH).replaceAll("\t", " ");
   const label = `${line} | `;
-  return [`  ${paint.dim(label)}${shown}`, `  ${" ".repeat(label.length + column - 1 - from)}${paint.red("^")}`];
+  const ahead = label.length + width(shown.slice(0, column - 1 - from));
+  return [`  ${paint.dim(label)}${shown}`, `  ${" ".repeat(ahead)}${paint.red("^")}`];
 }
 
 function linesIn(path: string): readonly string[] {

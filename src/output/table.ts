@@ -1,5 +1,6 @@
 // Columns for people: lists as tables, one resource as a block of names and values.
 import type { Paint } from "./paint.ts";
+import { width } from "./width.ts";
 
 export interface Column<Row> {
   readonly title: string;
@@ -48,13 +49,11 @@ export function record(
 ): string {
   const shown = Object.entries(values).filter(([, value]) => value !== undefined);
   const longest = Math.max(0, ...shown.map(([name]) => width(name)));
-  return shown.map(([name, value]) => `${paint.dim(name.padEnd(longest))}  ${cell(value)}`).join("\n");
+  return shown
+    .map(([name, value]) => `${paint.dim(name)}${" ".repeat(longest - width(name))}  ${cell(value)}`)
+    .join("\n");
 }
 
 function cell(value: string | number | boolean | null | undefined): string {
   return value === null || value === undefined ? "-" : String(value).replace(/(?<!\s)\s*\n\s*/g, " ");
-}
-
-function width(text: string): number {
-  return [...text].length;
 }

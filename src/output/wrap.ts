@@ -1,5 +1,6 @@
 // Sentences on a terminal: broken between words, so that none is torn apart at the edge.
 import { stripVTControlCharacters } from "node:util";
+import { width } from "./width.ts";
 
 /** How many characters a line of the stream has; Infinity where it is no terminal: what is read by a program is never broken. */
 export function columnsOf(stream: NodeJS.WriteStream): number {
@@ -10,7 +11,7 @@ export function columnsOf(stream: NodeJS.WriteStream): number {
 export function wrap(text: string, columns: number): string {
   return text
     .split("\n")
-    .map((line) => (width(line) > columns ? broken(line, columns) : line))
+    .map((line) => (shown(line) > columns ? broken(line, columns) : line))
     .join("\n");
 }
 
@@ -19,7 +20,7 @@ function broken(line: string, columns: number): string {
   const lines: string[] = [];
   let current = "";
   for (const [piece, gap = "", word = ""] of line.matchAll(/(?<!\s)(\s*)((?:`[^`]*`|\S)+)/g)) {
-    if (current !== "" && width(current + piece) > columns) {
+    if (current !== "" && shown(current + piece) > columns) {
       lines.push(current);
       current = `${indent}  ${word}`;
     } else current += gap + word;
@@ -27,6 +28,6 @@ function broken(line: string, columns: number): string {
   return [...lines, current].join("\n");
 }
 
-function width(text: string): number {
-  return [...stripVTControlCharacters(text)].length;
+function shown(text: string): number {
+  return width(stripVTControlCharacters(text));
 }

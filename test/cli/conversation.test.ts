@@ -1,9 +1,15 @@
 // What a person at a terminal is asked and shown, without a terminal.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { printChart } from "#output/chart.ts";
 import { createPaint, printableJson } from "#output/paint.ts";
+import { problemsText } from "#output/problems.ts";
 import { askLine } from "#output/prompt.ts";
+import { table } from "#output/table.ts";
+import { letters, width } from "#output/width.ts";
+import { temporaryFolder } from "#test/temporary.ts";
 
 test("an empty line is an answer, Ctrl-D is none, Ctrl-C an interruption", async () => {
   const asked = (typed: string) => {
@@ -48,6 +54,42 @@ test("bars give way where a terminal is narrow", () => {
   expect(widths(Number.POSITIVE_INFINITY)).toEqual([5 + 2 + 32 + 2 + 12, 5 + 2 + 32 + 2 + 1]);
   expect(widths(40)[0]).toBe(40);
   expect(widths(10)[0]).toBe(5 + 2 + 4 + 2 + 12);
+});
+
+test("columns stay columns beside letters that take two, and such as take none", () => {
+  const sizes = {
+    plain: 5,
+    日本語ー: 8,
+    ｱｲｳ: 3,
+    a·b: 3,
+    "✔ ok": 4,
+    "❤️": 2,
+    "🎉": 2,
+    "👨‍👩‍👧": 2,
+    "e\u0301": 1,
+    "a\u200bb": 2,
+    한국어: 6,
+  };
+  for (const [text, columns] of Object.entries(sizes)) expect(width(text), text).toBe(columns);
+  expect(letters("e\u0301👨‍👩‍👧x")).toHaveLength(3);
+  const plain = createPaint(false);
+  const columns = [
+    { title: "NAME", value: (name: string) => name },
+    { title: "SIZE", value: () => 1 },
+  ];
+  const [head = "", ...rows] = table(Object.keys(sizes), columns, plain).split("\n");
+  for (const row of rows) expect(width(row.slice(0, -1))).toBe(head.indexOf("SIZE"));
+  const labels = ["日".repeat(30), "a".repeat(50)].map((label) => ({ label, size: 1, text: "." }));
+  for (const bar of printChart(labels, plain, 80).split("\n")) expect(width(bar)).toBe(40 + 2 + 32 + 2 + 1);
+});
+
+test("the mark stands under what is wrong", () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, "a.yaml"), "name: 日本語, x");
+  const place = { file: "a.yaml", line: 1, column: 12, pointer: "", code: "c", message: "m", fix: "f" };
+  const lines = problemsText([place], createPaint(false), folder).split("\n");
+  const [line = "", mark = ""] = lines.slice(1);
+  expect(mark.indexOf("^")).toBe(width(line.slice(0, line.indexOf("x"))));
 });
 
 test("a document that nests by the thousand is printed all the same", () => {
