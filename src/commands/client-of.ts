@@ -25,3 +25,8 @@ export function localClientOf(needed: Needed): Promise<ApiClient> {
 function named({ globals, env, output }: Needed): ConnectOptions {
   return { root: globals.root, url: globals.url, live: globals.live, env, note: output.note };
 }
+
+/** What a command must say besides, to be about what this client sees: each environment has its own. */
+export function inEnvironment({ environment }: ApiClient): string {
+  return environment === "live" ? " --live" : "";
+}

@@ -121,6 +121,25 @@ test("a run that is waited for outlasts a restart of the daemon, and a rate limi
   expect((asked[4] as number) - (asked[3] as number)).toBeGreaterThan(390);
 });
 
+test("what a live sync's commands tell to run next is live too", async () => {
+  const followed = Promise.withResolvers<void>();
+  const rates = { throughput: { records_per_s: 0, bytes_per_s: 0 } };
+  const address = await serve(({ method, url = "" }, response) => {
+    if (url.startsWith("/v1/runs/")) followed.resolve();
+    const isSync = method === "GET" && url.startsWith("/v1/syncs/");
+    const run = { id: "run_1", sync: "sync_1", status: "running", records_read: 0, ...rates };
+    response.writeHead(200, { "content-type": "application/json", "x-request-id": "req_1" });
+    response.end(JSON.stringify(isSync ? { last_run: null } : run));
+  });
+  const there = ["--live", "--url", `http://${address}`];
+  const rejects = await box.magic(["sync", "rejects", "sync_1", ...there]);
+  expect(rejects.stderr).toContain("`magic sync trigger sync_1 --wait --live`");
+  const waiting = start("sync", "trigger", "sync_1", "--wait", ...there);
+  await followed.promise;
+  waiting.interrupt();
+  expect(await waiting.said(/`magic sync watch .*`/)).toBe("`magic sync watch sync_1 --live`");
+});
+
 test("what is refused ends with the exit code of its kind and nothing on stdout", async () => {
   const cases: [string[], number, string][] = [
     [["connection", "create", "--provider", "nonesuch"], 3, "validation_failed"],

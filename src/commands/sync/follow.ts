@@ -1,6 +1,6 @@
 // Follows a run to its end, and makes of that end a document and an exit code.
 import type { ApiClient } from "#client/http.ts";
-import { clientOf, type Needed } from "#commands/client-of.ts";
+import { clientOf, inEnvironment, type Needed } from "#commands/client-of.ts";
 import type { Context } from "#commands/command.ts";
 import { type ErrorCode, errors, isMagicError, MagicError } from "#contract/errors.ts";
 import { REJECTS_SHOWN } from "#contract/sync.ts";
@@ -77,6 +77,7 @@ async function toItsEnd(
 /** Asks whichever daemon runs, again while none answers. */
 function persistently(first: ApiClient, { id, sync }: Run, context: Following) {
   const { signal } = context;
+  const follows = `\`magic sync watch ${sync}${inEnvironment(first)}\` follows it`;
   let client = first;
   return async <T>(ask: (client: ApiClient) => Promise<T>): Promise<T> => {
     const until = performance.now() + AWAY_MS;
@@ -84,12 +85,11 @@ function persistently(first: ApiClient, { id, sync }: Run, context: Following) {
       try {
         return await ask(client);
       } catch (error) {
-        if (signal.aborted)
-          throw new MagicError("interrupted", `The run ${id} goes on: \`magic sync watch ${sync}\` follows it.`);
+        if (signal.aborted) throw new MagicError("interrupted", `The run ${id} goes on: ${follows}.`);
         if (!isMagicError(error) || !errors[error.code].retryable || error.extra["reason"] === "wedged") throw error;
         if (performance.now() > until) {
           const start = error.code === "daemon_unavailable" ? "Run `magic daemon start`: the" : "The";
-          const next = `${start} run ${id} goes on, and \`magic sync watch ${sync}\` follows it.`;
+          const next = `${start} run ${id} goes on, and ${follows}.`;
           throw new MagicError(error.code, error.message, { cause: error, extra: { ...error.extra, run: id, next } });
         }
         // A rate limit is not asked again before its time.

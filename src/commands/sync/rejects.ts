@@ -1,6 +1,6 @@
 // magic sync rejects: of a run, or of a sync's last run.
 import { pathPart } from "#client/path-part.ts";
-import { clientOf } from "#commands/client-of.ts";
+import { clientOf, inEnvironment } from "#commands/client-of.ts";
 import { defineCommand } from "#commands/command.ts";
 import { wholeOf } from "#commands/option-values.ts";
 import { tellMore } from "#commands/resource-verbs.ts";
@@ -29,7 +29,7 @@ export default defineCommand<{ limit?: string; startingAfter?: string }>({
       const { last_run } = await client.request<Sync>("GET", `/v1/syncs/${run}`);
       if (last_run === null)
         throw new MagicError("not_found", `${run} has not run yet.`, {
-          extra: { next: `Run it with \`magic sync trigger ${run} --wait\`.` },
+          extra: { next: `Run it with \`magic sync trigger ${run} --wait${inEnvironment(client)}\`.` },
         });
       run = last_run.id;
     }
