@@ -51,10 +51,9 @@ function lockError(path: string, error: unknown, code: number): unknown {
   const message = (error as Error).message;
   if (code === 0) return unusable(path, error);
   if ((code & 0xff) === 11 || (code & 0xff) === 26)
-    return new MagicError(
-      "state_unusable",
-      `The lock file ${path} is damaged; it holds nothing: remove it while no daemon runs.`,
-      { cause: error },
-    );
+    return new MagicError("state_unusable", `The lock file ${path} is damaged; it holds nothing.`, {
+      cause: error,
+      extra: { next: "`magic doctor --fix` removes it." },
+    });
   return new MagicError("state_unusable", `The lock file ${path} cannot be used: ${message}.`, { cause: error });
 }

@@ -378,6 +378,7 @@ test("doctor tells a stale daemon, mends it, and closes what others can read", a
   expect([broken.code, checks(broken.json)]).toMatchObject([3, { database: "failed", "state files": "failed" }]);
   expect(broken.stdout).toMatch(/master key/);
   await writeFile(join(made.home, "master.key"), `${Buffer.alloc(32).toString("base64url")}\n`, { mode: 0o600 });
+  expect((await start(made)).failure["next"]).toBe("`magic doctor --fix` removes it.");
   await rm(join(made.root, ".magic", "daemon.lock"));
   expect(await start(made)).toMatchObject({ code: 1, failure: { code: "database_corrupt" } });
   expect(await readdir(join(made.root, ".magic"))).not.toContain("magic.db");
