@@ -39,24 +39,29 @@ function openTerminal() {
 
 const onTerminal = test.skipIf(spawnSync("script", ["--version"]).error !== undefined || process.platform !== "linux");
 
-onTerminal("a question goes on after Ctrl-Z and fg, and ends at Ctrl-D", async () => {
-  const terminal = openTerminal();
-  onTestFinished(() => void terminal.close());
-  terminal.type(`${process.execPath} ${program} connector new; echo code=$?\n`);
-  await terminal.until("The connector's name");
-  terminal.type("shop\u001a");
-  await terminal.until("Stopped");
-  terminal.type("fg\n");
-  await terminal.until("connector new");
-  terminal.type("\r");
-  await terminal.until("Where is the API?");
-  terminal.type("\u0004");
-  await terminal.until("code interrupted");
-  terminal.type(`${process.execPath} ${program} connector new; echo "code=$?"\n`);
-  await terminal.until("The connector's name");
-  terminal.type("\u0004");
-  await terminal.until("code=130");
-});
+onTerminal(
+  "a question goes on after Ctrl-Z and fg, asks again where an answer will not do, and ends at Ctrl-D",
+  async () => {
+    const terminal = openTerminal();
+    onTestFinished(() => void terminal.close());
+    terminal.type(`${process.execPath} ${program} connector new; echo code=$?\n`);
+    await terminal.until("The connector's name");
+    terminal.type("shop\u001a");
+    await terminal.until("Stopped");
+    terminal.type("fg\n");
+    await terminal.until("connector new");
+    terminal.type("\r");
+    await terminal.until("Where is the API?");
+    terminal.type("\u0004");
+    await terminal.until("code interrupted");
+    terminal.type(`${process.execPath} ${program} connector new; echo "code=$?"\n`);
+    await terminal.until("The connector's name");
+    terminal.type("Shop\r");
+    await terminal.until("use lower-case letters");
+    terminal.type("\u0015\u0004");
+    await terminal.until("code=130");
+  },
+);
 
 onTerminal(
   "Ctrl-Z suspends it, Ctrl-C takes a question back, and where the terminal goes the daemon that it started goes too",

@@ -118,8 +118,16 @@ async function asked({ args, options, need }: Context<Options>): Promise<Draft> 
       { value: "none", name: "Not at all" },
     ]);
   const given = await need({
-    name: { value: args[0] as string | undefined, flag: "<name>", ask: () => askText("The connector's name") },
-    baseUrl: { value: options.baseUrl, flag: "--base-url <url>", ask: () => askText("Where is the API?") },
+    name: {
+      value: args[0] as string | undefined,
+      flag: "<name>",
+      ask: () => askText("The connector's name", undefined, nameProblem),
+    },
+    baseUrl: {
+      value: options.baseUrl,
+      flag: "--base-url <url>",
+      ask: () => askText("Where is the API?", undefined, addressProblem),
+    },
     auth: {
       value: options.auth,
       flag: "--auth <how>",
@@ -127,18 +135,17 @@ async function asked({ args, options, need }: Context<Options>): Promise<Draft> 
         const type = await authentication();
         if (type === "header") return `header:${await askText("The header's name", "X-Api-Key")}`;
         if (type === "query") return `query:${await askText("The parameter's name", "api_key")}`;
-        return type === "oauth" ? `oauth:${await askText("The token endpoint's URL")}` : type;
+        return type === "oauth"
+          ? `oauth:${await askText("The token endpoint's URL", undefined, addressProblem)}`
+          : type;
       },
     },
     path: { value: options.path, flag: "--path <path>", ask: () => askText("The path of a list, e.g. customers") },
   });
-  if (!CONNECTOR_NAME.test(given.name))
-    throw new MagicError(
-      "usage",
-      `'${given.name}' is no name for a connector: use lower-case letters, digits, - and _.`,
-    );
-  if (!/^https?:$/.test(URL.parse(given.baseUrl)?.protocol ?? ""))
-    throw new MagicError("usage", `--base-url takes an http(s) URL, not '${given.baseUrl}'.`);
+  const badName = nameProblem(given.name);
+  if (badName !== undefined) throw new MagicError("usage", `'${given.name}' is no name for a connector: ${badName}`);
+  const badAddress = addressProblem(given.baseUrl);
+  if (badAddress !== undefined) throw new MagicError("usage", `--base-url '${given.baseUrl}': ${badAddress}`);
   if ((options.cursorField === undefined) !== (options.cursorParam === undefined))
     throw new MagicError("usage", "--cursor-field and --cursor-param belong together.");
   const path = given.path.replace(/^\/+/, "");
@@ -151,6 +158,14 @@ async function asked({ args, options, need }: Context<Options>): Promise<Draft> 
     cursor: options.cursorField === undefined ? null : cursor,
   };
 }
+
+const nameProblem = (name: string): string | undefined =>
+  CONNECTOR_NAME.test(name) ? undefined : "use lower-case letters, digits, - and _.";
+
+const addressProblem = (address: string): string | undefined =>
+  /^https?:$/.test(URL.parse(address)?.protocol ?? "")
+    ? undefined
+    : "it takes an http(s) URL, such as https://api.example.com/v1/.";
 
 async function credentials({ options, output }: Context<Options>, auth: Auth): Promise<Config> {
   const config = await configOf(options.config);
