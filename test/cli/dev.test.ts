@@ -117,9 +117,14 @@ test("a contract's change is live too, and its types follow", async () => {
   );
 });
 
-test("a new controller appears while it runs", async () => {
+test("a new controller appears while it runs, also where it was named and told to be missing", async () => {
+  const other = startDev(box, ["later"]);
+  expect(await other.next("ready")).toMatchObject({ controllers: [] });
+  expect(other.stderr()).toMatch(/There is no controller later in /);
   await box.magic(["scaffold", "--name", "later"]);
   expect(await dev.next("reload", (event) => event["controller"] === "later")).toMatchObject({ version: "0.1.0" });
+  await other.next("reload", ({ controller }) => controller === "later");
+  expect(await other.end("SIGINT")).toBe(130);
 });
 
 test("a killed daemon is started again, and the session with it", async () => {

@@ -13,6 +13,7 @@ import { type ExitCode, exitCodes } from "#contract/exit-codes.ts";
 import type { LogEntry } from "#contract/wire/logs.ts";
 import { failureText } from "#output/failure.ts";
 import { openInBrowser } from "#output/open.ts";
+import type { Output } from "#output/output.ts";
 import { askChoice, askText } from "#output/prompt.ts";
 import { writeEditorFiles } from "#scaffold/editor.ts";
 import { exampleInput, refreshTypesIn } from "#scaffold/examples.ts";
@@ -51,6 +52,7 @@ export default defineCommand<Options>({
     refuseBackslash(root.path);
     const folder = resolve(root.path, controllersFolder(root.path));
     writeEditorFiles(root.path);
+    await warnOfMissing(folder, namesIn(context), output);
     // Also in the middle of the session: the first one may have been another command's, and ended with that.
     let ours = false;
     const onStarted = (): void => {
@@ -64,6 +66,21 @@ export default defineCommand<Options>({
     }
   },
 });
+
+const namesIn = ({ args }: Context<Options>): string[] => (args[0] ?? []) as string[];
+
+// What is not there may still be made; a slip would be waited for without end.
+async function warnOfMissing(folder: string, names: readonly string[], output: Output): Promise<void> {
+  if (names.length === 0) return;
+  const { chooseControllers } = await import("#scaffold/tests.ts");
+  for (const name of names)
+    try {
+      chooseControllers(folder, [name]);
+    } catch (error) {
+      if (!isMagicError(error)) throw error;
+      output.warn(`${error.message} It is served once it is there. ${error.extra["next"]}`);
+    }
+}
 
 interface Session {
   client: ApiClient | undefined;
@@ -79,7 +96,7 @@ async function serve(
   folder: string,
   open: (start: boolean) => Promise<ApiClient>,
 ): Promise<ExitCode> {
-  const { output, cwd, globals, args } = context;
+  const { output, cwd, globals } = context;
   const end = new AbortController();
   const signal = AbortSignal.any([context.signal, end.signal]);
   const session: Session = { client: undefined, place: undefined, id: undefined, controllers: [], level: 0 };
@@ -98,7 +115,7 @@ async function serve(
     const events = sessionEvents({
       client: open,
       folder,
-      only: (args[0] ?? []) as string[],
+      only: namesIn(context),
       signal,
       onLost: (stopped) =>
         output.warn(
