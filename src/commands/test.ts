@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { defineCommand } from "#commands/command.ts";
 import { MagicError } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
-import type { Paint } from "#output/paint.ts";
+import { oneLine, type Paint } from "#output/paint.ts";
 import { whereWritable, writeEditorFiles } from "#scaffold/editor.ts";
 import { controllersFolder, refuseBackslash } from "#scaffold/project.ts";
 import { chooseControllers, runTests, type TestResult, testFilesIn } from "#scaffold/tests.ts";
@@ -46,7 +46,7 @@ export default defineCommand({
 function resultText(result: TestResult, paint: Paint): string {
   const { ok, skipped, controller, name, duration_ms, error, file, line } = result;
   const mark = skipped ? paint.yellow("-") : ok ? paint.green("✔") : paint.red("✖");
-  const head = `${mark} ${paint.dim(`${controller}:`)} ${name} ${paint.dim(`${duration_ms} ms`)}`;
+  const head = `${mark} ${paint.dim(`${controller}:`)} ${oneLine(name)} ${paint.dim(`${duration_ms} ms`)}`;
   if (error === undefined) return head;
   const place = line === undefined ? file : `${file}:${line}`;
   return [head, `    ${paint.cyan(place)}`, ...error.split("\n").map((text) => `    ${text}`)].join("\n");

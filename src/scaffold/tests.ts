@@ -68,16 +68,18 @@ export async function* runTests(
   for await (const { type, data } of stream as AsyncIterable<{ type: string; data: Record<string, unknown> }>) {
     if (type === "test:stdout" || type === "test:stderr") yield { type: "output", text: String(data["message"]) };
     if (type !== "test:pass" && type !== "test:fail") continue;
-    const details = data["details"] as { duration_ms: number; type?: string; error?: Error & { cause?: unknown } };
+    const details = data["details"] as { duration_ms: number; type?: string; error?: TestError };
     const file = typeof data["file"] === "string" ? data["file"] : undefined;
-    // A file counts as a test of its own only where it could not run at all.
+    // Node tells of a file itself where it could not run, or has no tests.
     const whole = file !== undefined && (data["name"] === file || data["name"] === relative(cwd, file));
-    if (details.type === "suite" || (whole && type === "test:pass")) continue;
+    // A suite fails by itself where its body or a hook does.
+    if (details.type === "suite" && (type === "test:pass" || details.error?.failureType === "subtestsFailed")) continue;
     const line = typeof data["line"] === "number" ? data["line"] : undefined;
     const result: TestResult = {
       controller: owner(file),
       name: whole ? "(the file itself)" : String(data["name"]),
-      ok: type === "test:pass",
+      // What is still to do may fail.
+      ok: type === "test:pass" || data["todo"] !== undefined,
       skipped: data["skip"] !== undefined || data["todo"] !== undefined,
       duration_ms: Math.round(details.duration_ms * 100) / 100,
       file: file ? relative(cwd, file) : "",
@@ -88,7 +90,9 @@ export async function* runTests(
   }
 }
 
-function reason(error: (Error & { cause?: unknown }) | undefined): string {
+type TestError = Error & { readonly cause?: unknown; readonly failureType?: string };
+
+function reason(error: TestError | undefined): string {
   const cause = error?.cause;
   if (cause instanceof Error) return cause.stack ?? cause.message;
   if (typeof cause === "object" && cause !== null && "message" in cause) return String(cause.message);
@@ -98,7 +102,8 @@ function reason(error: (Error & { cause?: unknown }) | undefined): string {
 /**
  * A module, as a data: URL, that makes Node find magic/sdk in this installation, and take what imports and exports for a module
  * as the daemon's bundler does, also where a package.json around it says `"type": "commonjs"`, which `npm init` writes. Node strips
- * no types below a folder called node_modules, where a project may lie all the same.
+ * no types below a folder called node_modules, where a project may lie all the same. An end of the process would hide every test that
+ * has not been told of yet, and is refused as it is where the controller serves.
  */
 function resolver(root: string): string {
   const urls = Object.fromEntries(
@@ -107,6 +112,11 @@ function resolver(root: string): string {
   const code = `import { readFileSync } from "node:fs";
 import { registerHooks, stripTypeScriptTypes } from "node:module";
 const urls = ${JSON.stringify(urls)};
+process.exit = function exit() {
+  const error = new Error("process.exit is not available in a controller: return or throw");
+  Error.captureStackTrace(error, exit);
+  throw error;
+};
 const root = ${JSON.stringify(`${pathToFileURL(realpathSync(root)).href}/`)};
 const isOwn = (url) => url.startsWith("file:") && !(url.startsWith(root) ? url.slice(root.length - 1) : url).includes("/node_modules/");
 const isModule = (url) => {

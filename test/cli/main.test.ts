@@ -431,6 +431,28 @@ test("a failing test: its file and line, exit 3, also below node_modules, where 
   }
 });
 
+test("tests that fail by their suite, end the process or are still to do are counted as what they are", async () => {
+  const project = join(box.folder, "counted");
+  const folder = join(project, "controllers", "a");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(project, "magic.yaml"), "version: 1\n");
+  writeFileSync(join(folder, "handler.ts"), "export default () => 1;\n");
+  const cases = {
+    'test("todo", { todo: true }, () => { throw new Error("no"); });': [0, 0, 0, 1],
+    'describe("body", () => { throw new Error("no"); });': [3, 0, 1, 0],
+    'describe("hook", () => { after(() => { throw new Error("no"); }); test("inner", () => {}); });': [3, 1, 1, 0],
+    'describe("suite", () => test("inner", () => { throw new Error("no"); }));': [3, 0, 1, 0],
+    'test("ends", () => process.exit(0)); test("next", () => { throw new Error("no"); });': [3, 0, 2, 0],
+    "": [0, 1, 0, 0],
+  };
+  for (const [text, outcome] of Object.entries(cases)) {
+    writeFileSync(join(folder, "a.test.ts"), `import { after, describe, test } from "node:test";\n${text}\n`);
+    const { code, stdout } = await box.magic(["test", "--json", "--root", project]);
+    const { passed, failed, skipped } = JSON.parse(stdout);
+    expect([code, passed, failed, skipped], text).toEqual(outcome);
+  }
+});
+
 test("validate: exit 3, every problem with its place", async () => {
   const folder = join(box.folder, "broken");
   mkdirSync(folder);
