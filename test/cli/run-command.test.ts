@@ -159,7 +159,7 @@ test("of several first runs at once with one new state file one names the sync",
 });
 
 test("the line that dev offers to paste is one command, in which a key that is not known is a variable", () => {
-  const ready = { type: "ready", folder: "/x", controllers: [{ name: "a", version: "1.0.0" }] } as never;
+  const ready = { type: "ready", folder: "/x", controllers: [{ name: "a", version: "1.0.0" }], invalid: [] } as never;
   const place = placeOf(undefined, "http://127.0.0.1:1", "sandbox", "/x");
   const banner = bannerText(ready, place, () => ({ text: "it's" }), false, createPaint(false));
   const line = /curl.*/.exec(banner)?.[0] ?? "";
@@ -168,6 +168,21 @@ test("the line that dev offers to paste is one command, in which a key that is n
   expect(words.split("\n")).toEqual(
     expect.arrayContaining(["Authorization: Bearer sk_1", '{"input":{"text":"it\'s"}}']),
   );
+});
+
+test("dev offers to make a first controller where there is none, not where none is valid", () => {
+  const banner = (invalid: string[]) => {
+    const ready = { type: "ready", folder: "/x", controllers: [], invalid } as never;
+    return bannerText(
+      ready,
+      placeOf(undefined, "http://127.0.0.1:1", "sandbox", "/x"),
+      String,
+      false,
+      createPaint(false),
+    );
+  };
+  expect(banner([])).toContain("magic scaffold");
+  expect(banner(["a"])).not.toContain("magic scaffold");
 });
 
 test("a name that every object has is no setting", () => {

@@ -140,13 +140,18 @@ test.each([
   expect(await contents(made.root)).toMatchObject(before);
 });
 
-test.skipIf(process.getuid?.() === 0)("a root that cannot be written to is refused", async () => {
-  const made = await temporaryProject();
-  await chmod(made.root, 0o500);
-  const outcome = await start(made);
-  await chmod(made.root, 0o700);
-  expect([outcome.code, outcome.failure["code"]]).toEqual([1, "state_unusable"]);
-});
+test.skipIf(process.getuid?.() === 0)(
+  "a root that cannot be written to is refused, as doctor says beforehand",
+  async () => {
+    const made = await temporaryProject();
+    await chmod(made.root, 0o500);
+    const outcome = await start(made);
+    const doctor = await made.magic(["doctor", "--json"]);
+    await chmod(made.root, 0o700);
+    expect([outcome.code, outcome.failure["code"]]).toEqual([1, "state_unusable"]);
+    expect([doctor.code, checks(doctor.json)]).toMatchObject([3, { "project state": "failed", "user state": "ok" }]);
+  },
+);
 
 test.each(["daemon.starting.json", "credentials.json", ".gitignore"])(
   "a folder where %s belongs is told by its path",

@@ -1,7 +1,7 @@
 // The checks of `magic doctor`. Each looks at one thing, says what it found and what to do, and mends it when asked to and
 // when nothing can be lost by it.
-import { accessSync, chmodSync, constants, readFileSync, statfsSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { accessSync, chmodSync, constants, existsSync, readFileSync, statfsSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { problemLine } from "#contract/problem.ts";
 import { readProject } from "#contract/project-check.ts";
 import { runtimeNames, VERSION } from "#contract/protocol.ts";
@@ -59,13 +59,26 @@ function folderCheck(name: string, folder: string, fix: boolean): Check {
     return { name, status: "fixed", detail: `${detail}: now 700` };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") return { name, status: "ok", detail: `${folder} (made when it is needed)` };
+    if (code === "ENOENT") return futureFolderCheck(name, folder);
     return {
       name,
       status: "failed",
       detail: `${folder} cannot be used (${code})`,
       next: "Correct its owner and permissions, or its disk.",
     };
+  }
+}
+
+/** Of a folder that is not there yet: whether it can be made. */
+function futureFolderCheck(name: string, folder: string): Check {
+  let parent = dirname(folder);
+  while (!existsSync(parent) && parent !== dirname(parent)) parent = dirname(parent);
+  try {
+    accessSync(parent, constants.W_OK | constants.X_OK);
+    return { name, status: "ok", detail: `${folder} (made when it is needed)` };
+  } catch (error) {
+    const detail = `${folder} cannot be made (${(error as NodeJS.ErrnoException).code})`;
+    return { name, status: "failed", detail, next: `Correct the owner and permissions of ${parent}, or its disk.` };
   }
 }
 

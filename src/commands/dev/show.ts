@@ -45,11 +45,12 @@ export function bannerText(
   const named = event.controllers.map(({ name, version }) => `${paint.bold(name)} ${paint.dim(version)}`).join("  ");
   const line = (label: string, value: string) => `  ${paint.green("➜")}  ${label.padEnd(12)} ${value}`;
   const first = event.controllers[0]?.name;
+  const none = event.invalid.length > 0 ? "none that is valid yet: see below" : "none yet: magic scaffold --name hello";
   return [
     "",
     `  ${paint.bold(paint.magenta("magic dev"))}  ${paint.dim(`${shownPath(event.folder, cwd)} · ${environment} · ${count === 1 ? "1 controller" : `${count} controllers`}`)}`,
     "",
-    line("controllers", count === 0 ? paint.dim("none yet: magic scaffold --name hello") : named),
+    line("controllers", count === 0 ? paint.dim(none) : named),
     line("gateway", paint.cyan(`${url}/v1`)),
     line("token", gatewayToken),
     line("api key", apiKey),
