@@ -428,7 +428,8 @@ test("a root that does not exist is named, and not made", async () => {
 
 test("outside a project the user's state folder is the root, made when it is needed", async () => {
   const made = await temporaryProject();
-  const home = join(made.root, "not", "yet");
+  const home = join(made.root, "not", "yet", "made", "at", "all");
+  expect((await made.magic(["doctor", "--json"], { MAGIC_ROOT: "", MAGIC_HOME: home })).code).toBe(0);
   const outcome = await made.magic(["daemon", "start", "--json", "--port", "0"], { MAGIC_ROOT: "", MAGIC_HOME: home });
   expect([outcome.code, outcome.json["root"]]).toEqual([0, home]);
   const stopped = await made.magic(["daemon", "stop", "--json"], { MAGIC_ROOT: "", MAGIC_HOME: home });

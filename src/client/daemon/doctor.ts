@@ -19,7 +19,7 @@ export async function runChecks(options: DoctorOptions): Promise<Check[]> {
     nodeCheck(),
     folderCheck("user state", userStateFolder(options.env), options.fix),
     folderCheck("project state", stateFolder(options.root), options.fix),
-    diskCheck(options.root),
+    diskCheck(options),
     projectCheck(options.root, inspection.info?.unset ?? []),
     await daemonCheck(inspection, options),
     ...stateChecks(inspection, options),
@@ -71,8 +71,7 @@ function folderCheck(name: string, folder: string, fix: boolean): Check {
 
 /** Of a folder that is not there yet: whether it can be made. */
 function futureFolderCheck(name: string, folder: string): Check {
-  let parent = dirname(folder);
-  while (!existsSync(parent) && parent !== dirname(parent)) parent = dirname(parent);
+  const parent = nearestTo(folder);
   try {
     accessSync(parent, constants.W_OK | constants.X_OK);
     return { name, status: "ok", detail: `${folder} (made when it is needed)` };
@@ -82,9 +81,15 @@ function futureFolderCheck(name: string, folder: string): Check {
   }
 }
 
-function diskCheck(root: string): Check {
+/** The folder itself, or the first one above it that is there. */
+function nearestTo(folder: string): string {
+  return existsSync(folder) || folder === dirname(folder) ? folder : nearestTo(dirname(folder));
+}
+
+function diskCheck({ root, env }: DoctorOptions): Check {
   try {
-    const { bavail, bsize } = statfsSync(root);
+    // The user's state folder may still be made; a project is there.
+    const { bavail, bsize } = statfsSync(root === userStateFolder(env) ? nearestTo(root) : root);
     const free = Math.floor((bavail * bsize) / 2 ** 20);
     const detail = `${free.toLocaleString("en-US")} MB free`;
     if (free >= 200) return { name: "disk", status: "ok", detail };
