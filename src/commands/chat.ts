@@ -77,12 +77,13 @@ async function say(context: Context<Options>, client: ApiClient, body: Record<st
 
 async function converse(
   context: Context<Options>,
-  client: ApiClient,
+  first: ApiClient,
   body: Record<string, unknown>,
   system: readonly ChatMessage[],
 ): Promise<void> {
   const messages = [...system];
   const { output } = context;
+  let client = first;
   output.note(output.paint.dim("An empty line or Ctrl-C ends the conversation."));
   for (;;) {
     const line = await askLine(output.paint.bold("you: "));
@@ -98,6 +99,8 @@ async function converse(
       // What was said before is not to be lost for one answer.
       if (!isMagicError(error) || error.code === "interrupted") throw error;
       output.warn(`${error.message} The question is not part of the conversation: ask it again.`);
+      // Another daemon may run by then, and no question would reach it.
+      if (error.code === "daemon_unavailable") client = await gatewayClientOf(context).catch(() => client);
     }
   }
 }

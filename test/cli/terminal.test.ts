@@ -100,5 +100,12 @@ onTerminal.each([
   await terminal.until("you: ");
   terminal.type("morning\r");
   await terminal.until("sandbox/echo: 10 + 3 tokens");
+  // A daemon that died on the way costs a question.
+  process.kill(readRuntimeFile(box.folder)?.pid ?? 0, "SIGKILL");
+  terminal.type("lost\r");
+  await terminal.until("ask it again");
+  await terminal.until("Started the daemon");
+  terminal.type("good evening\r");
+  await terminal.until("sandbox/echo: ");
   terminal.type("\u0004");
 });
