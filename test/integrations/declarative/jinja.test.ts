@@ -84,6 +84,10 @@ test.each([
     "{{ 1.115 | round(2) }} {{ 2.675 | round(2) }} {{ 0.125 | round(2) }} {{ 15 | round }} {{ 25.0 | round(-1) }}",
     "1.11 2.67 0.12 15 20.0",
   ],
+  [
+    "{{ 57 | round(-1) }} {{ 25 | round(-1) }} {{ -35 | round(-1) }} {{ 4 | round(-1) }} {{ true | round }} {{ 9 | round(-9999) }}",
+    "60 20 -40 0 1 0",
+  ],
   ["{{ '%.2f %.0f %.1f' % (0.125, 2.5, 0.25) }} {{ '{:.0f} {:.1%}'.format(0.5, 0.0125) }}", "0.12 2 0.2 0 1.2%"],
   [
     "{{ '%g %G %E %r %c % d %#x|' % (1e16, 1e-5, 1, 'a', 65, 3, 255) }}{{ '%s' % config.missing }}",
@@ -103,6 +107,14 @@ test.each([
   ["{{ now_utc() }}", "2024-02-29 12:00:00.123000+00:00"],
   ["{{ now_utc().strftime('%Y-%m-%dT%H:%M:%SZ') }}", "2024-02-29T12:00:00Z"],
   ["{{ today_utc() }}", "2024-02-29"],
+  [
+    "{{ now_utc().isocalendar() }} {{ today_utc().isocalendar().week }} {{ today_utc().replace(year=2021, month=1, day=1).isocalendar()[0] }}",
+    "(2024, 9, 4) 9 2020",
+  ],
+  [
+    "{% set leap = str_to_datetime('2024-02-29T12:30:00Z') %}{{ leap.replace(tzinfo=none).isoformat() }} {{ leap.replace(month=1, day=31, hour=0) }}",
+    "2024-02-29T12:30:00 2024-01-31 00:30:00+00:00",
+  ],
   ["{{ today_with_timezone('Pacific/Apia') }} {{ today_with_timezone('Pacific/Pago_Pago') }}", "2024-03-01 2024-02-29"],
   [
     "{{ now_utc().isoformat(timespec='milliseconds') }} {{ now_utc().isoformat(' ', 'minutes') }}",
@@ -241,6 +253,10 @@ describe("a hostile template", () => {
       /undefined|not callable|too large|too many|too big|steps|nesting|unsupported|not supported/i,
     );
     expect(performance.now() - started).toBeLessThan(30_000);
+  });
+  test("a day or an hour that there is not is an error, not another day", () => {
+    for (const change of ["day=30", "month=13", "hour=24", "minute=-1"])
+      expect(() => jinja.render(`{{ now_utc().replace(${change}) }}`, {})).toThrow(/out of range/);
   });
   test("a pattern that makes backtracking engines explode takes linear time", () => {
     expect(jinja.render(`{{ '${"a".repeat(5000)}!' | regex_search('^(a+)+$') }}`, {})).toBe("");

@@ -1,8 +1,8 @@
 // The methods and fields of Python's dates, times and what lies between them.
 import type { Arguments, Method } from "./arguments.ts";
-import { strftime } from "./date-text.ts";
-import { DateTime, fields, PyDate, type TimeDelta } from "./datetime.ts";
-import { float } from "./python.ts";
+import { isoWeek, strftime } from "./date-text.ts";
+import { DAY_US, DateTime, fields, fromFields, PyDate, type TimeDelta } from "./datetime.ts";
+import { float, Tuple } from "./python.ts";
 
 export const dateMethods: Readonly<Record<string, Method<DateTime | PyDate>>> = {
   strftime: (d, a) => strftime(d, a.text(0, "format")),
@@ -18,32 +18,33 @@ export const dateMethods: Readonly<Record<string, Method<DateTime | PyDate>>> = 
   timestamp: (d) => float(d instanceof DateTime ? Number(d.us) / 1e6 : d.days * 86_400),
   weekday: (d) => fields(d).weekday,
   isoweekday: (d) => fields(d).weekday + 1,
+  isocalendar: (d) => {
+    const { year, week } = isoWeek(fields(d));
+    return new Tuple([year, week, fields(d).weekday + 1], ["year", "week", "weekday"]);
+  },
   replace: (d, a) => replaceFields(d, a),
 };
 
 const fieldsUs = (value: DateTime | PyDate): bigint =>
   value instanceof PyDate ? BigInt(value.days) * 86_400_000_000n : value.us + BigInt(value.offset ?? 0) * 60_000_000n;
 
+// A day or hour that there is not is an error, as in Python; `tzinfo=none` makes a naive time.
 function replaceFields(value: DateTime | PyDate, args: Arguments): DateTime | PyDate {
   args.bind("year", "month", "day", "hour", "minute", "second", "microsecond", "tzinfo");
   const f = fields(value);
-  const offset = BigInt(value instanceof DateTime ? (value.offset ?? 0) : 0) * 60_000_000n;
-  const date = new Date(0);
-  date.setUTCFullYear(
-    args.number(0, "year", f.year),
-    args.number(1, "month", f.month) - 1,
-    args.number(2, "day", f.day),
-  );
-  date.setUTCHours(
-    args.number(3, "hour", f.hour),
-    args.number(4, "minute", f.minute),
-    args.number(5, "second", f.second),
-  );
-  if (value instanceof PyDate) return new PyDate(Math.floor(date.getTime() / 86_400_000));
-  return new DateTime(
-    BigInt(date.getTime()) * 1000n + BigInt(args.number(6, "microsecond", f.micro)) - offset,
-    value.offset,
-  );
+  const day = {
+    year: args.number(0, "year", f.year),
+    month: args.number(1, "month", f.month),
+    day: args.number(2, "day", f.day),
+  };
+  if (value instanceof PyDate) return new PyDate(Number(fromFields(day).us / DAY_US));
+  const time = {
+    hour: args.number(3, "hour", f.hour),
+    minute: args.number(4, "minute", f.minute),
+    second: args.number(5, "second", f.second),
+    micro: args.number(6, "microsecond", f.micro),
+  };
+  return fromFields({ ...day, ...time }, args.any(7, "tzinfo", "") === null ? null : value.offset);
 }
 
 export const dateFields: Readonly<Record<string, (value: DateTime | PyDate) => unknown>> = {

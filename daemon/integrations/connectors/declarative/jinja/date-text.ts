@@ -92,7 +92,8 @@ function directive(code: string, f: Fields, offset: number | null, us: bigint): 
   return table[code]?.();
 }
 
-function isoWeek(f: Fields): { year: number; week: number } {
+/** The week that a day is in, and the year that the week counts to: ISO 8601. */
+export function isoWeek(f: Fields): { year: number; week: number } {
   const week = Math.floor((f.yearday - (f.weekday + 1) + 10) / 7);
   if (week < 1) return { year: f.year - 1, week: weeksIn(f.year - 1) };
   return week > weeksIn(f.year) ? { year: f.year + 1, week: 1 } : { year: f.year, week };

@@ -165,7 +165,8 @@ export function fromFields(
     day > new Date(Date.UTC(year < 100 ? year + 400 : year, month, 0)).getUTCDate()
   )
     throw new EvaluationError("day is out of range for month");
-  if (hour > 23 || minute > 59 || second > 61) throw new EvaluationError("time out of range");
+  if (Math.min(hour, minute, second, micro) < 0 || hour > 23 || minute > 59 || second > 61 || micro > 999_999)
+    throw new EvaluationError("time out of range");
   return new DateTime(
     BigInt(utc(year, month, day, hour, minute, second)) * 1000n + BigInt(micro) - BigInt(offset ?? 0) * 60_000_000n,
     offset,

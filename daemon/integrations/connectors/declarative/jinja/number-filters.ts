@@ -68,12 +68,23 @@ export function round(value: unknown, args: Arguments): unknown {
   const precision = args.number(0, "precision", 0);
   const method = args.text(1, "method", "common");
   const number = numeric(defined(value));
-  if (method === "common" && (isInt(value) || typeof value === "boolean")) return isInt(value) ? value : number;
+  if (method === "common" && (isInt(value) || typeof value === "boolean")) return roundWhole(BigInt(value), precision);
   const scale = 10 ** precision;
   if (method !== "common") return float((method === "ceil" ? Math.ceil : Math.floor)(number * scale) / scale);
   return float(
     precision < 0 ? Number(fixed(number * scale, 0)) / scale : Number(fixed(number, Math.min(precision, 99))),
   );
+}
+
+// Python keeps whole numbers whole, and rounds them too where the precision lies before the point: 57 to 60, 25 to 20.
+function roundWhole(value: bigint, precision: number): unknown {
+  if (precision >= 0) return int(value);
+  if (-precision > MAX_DIGITS) return 0;
+  const unit = 10n ** BigInt(-precision);
+  const rest = ((value % unit) + unit) % unit;
+  const below = value - rest;
+  const up = rest * 2n > unit || (rest * 2n === unit && (below / unit) % 2n !== 0n);
+  return int(up ? below + unit : below);
 }
 
 export function fileSize(bytes: number, binary: boolean): string {
