@@ -288,6 +288,22 @@ test("fields are asked for in groups, and what the answers say of one record is 
   );
 });
 
+test("a record whose key is 0 is put together too, and those without a key stay apart", async () => {
+  const origin = await vendor((request, response) => {
+    const field = request.at.searchParams.get("fields") ?? "";
+    json(response, { items: [{ id: 0, [field]: 1 }, { id: null, [field]: 2 }, { [field]: 3 }] });
+  });
+  const fields = {
+    ...{ type: "QueryProperties", property_list: ["a", "b"] },
+    property_chunking: {
+      ...{ type: "PropertyChunking", property_limit_type: "property_count", property_limit: 1 },
+      record_merge_strategy: { type: "GroupByKeyMergeStrategy", key: "id" },
+    },
+  };
+  const { records } = await read(manifest(origin, { requester: { request_parameters: { fields } } }));
+  expect(records).toEqual([{ id: 0, a: 1, b: 1 }, { id: null, a: 2 }, { a: 3 }, { id: null, b: 2 }, { b: 3 }]);
+});
+
 test("of the fields to ask for those count that the schema has, as the selector calls them", async () => {
   const asked: (string | null)[] = [];
   const origin = await vendor((request, response) => {

@@ -119,7 +119,8 @@ function joinBy(chunking: Component): QueryProperties["join"] {
     const known = new Map<string, DataRecord>();
     for (const record of records) {
       const values = keys.map((key) => (Object.hasOwn(record, key) ? record[key] : undefined));
-      const key = values.every(Boolean) ? JSON.stringify(values) : undefined;
+      // 0 is a key like another one.
+      const key = values.some((value) => (value ?? "") === "") ? undefined : JSON.stringify(values);
       const first = key === undefined ? undefined : known.get(key);
       if (first) mergeFields(first, record);
       else {
