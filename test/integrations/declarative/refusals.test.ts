@@ -193,6 +193,21 @@ test("a template does not cut a list into more slices than a range may have", ()
   expect(() => jinja.evaluate("{{ format_datetime('2026-01-01', '%Y' * 100000) }}", {})).toThrow("too large");
 });
 
+test("a POST that is led on as a GET says nothing of the body that it had", async () => {
+  const asked: unknown[] = [];
+  const origin = await vendor(({ method, url, headers }, response) => {
+    asked.push([method, url, headers["content-type"], headers["x-key"]]);
+    if (url !== "/items") json(response, { items: [{ id: 1 }] });
+    else response.writeHead(302, { location: "/next" }).end();
+  });
+  const requester = { http_method: "POST", request_body_json: { a: 1 }, request_headers: { "X-Key": "k" } };
+  expect((await read(manifest(origin, { requester }))).records).toEqual([{ id: 1 }]);
+  expect(asked).toEqual([
+    ["POST", "/items", "application/json", "k"],
+    ["GET", "/next", undefined, "k"],
+  ]);
+});
+
 test("a redirect to unencoded letters leads to where it says", async () => {
   const paths: (string | undefined)[] = [];
   const origin = await vendor(({ url }, response) => {

@@ -128,9 +128,13 @@ function redirected(request: HttpRequest, status: number, location: string): Htt
   if (!URL.canParse(location, from))
     throw new MagicError("upstream_error", `${place(from)} redirects to '${location.slice(0, 200)}', which is no URL`);
   const to = new URL(location, from);
-  const { body, ...bare } = request;
-  const next = becomesGet(status, request.method) ? { ...bare, method: "GET" } : { ...bare, ...(body && { body }) };
+  const next = becomesGet(status, request.method) ? asGet(request) : request;
   return sameServer(from, to) ? { ...next, url: to.href } : forStranger({ ...next, url: to.href }, from);
+}
+
+function asGet({ body: _, headers, ...rest }: HttpRequest): HttpRequest {
+  const kept = Object.entries(headers).filter(([name]) => !/^content-/i.test(name));
+  return { ...rest, method: "GET", headers: Object.fromEntries(kept) };
 }
 
 /**
