@@ -58,18 +58,33 @@ function oddIntegers(schema: unknown, value: unknown): ErrorObject[] {
 
 /** The problems of a failed validation; each pointer names the missing or unknown key itself. */
 export function fieldProblems(found: readonly ErrorObject[]): FieldProblem[] {
-  const seen = new Set<string>();
-  const problems: FieldProblem[] = [];
-  for (const one of found) {
+  const problems = new Map<string, FieldProblem>();
+  for (const one of withoutChoices(found)) {
     const key = keyOf(one);
     const pointer = key === undefined ? one.instancePath : `${one.instancePath}${toPointer([key])}`;
     const id = `${pointer} ${one.keyword}`;
-    if (seen.has(id) || problems.length === MAX_PROBLEMS) continue;
-    seen.add(id);
-    problems.push({ pointer, code: one.keyword, detail: describe(one) });
+    const known = problems.get(id);
+    if (known && one.keyword === "type") problems.set(id, { ...known, detail: `${known.detail} or ${typeOf(one)}` });
+    if (known || problems.size === MAX_PROBLEMS) continue;
+    problems.set(id, { pointer, code: one.keyword, detail: describe(one) });
   }
-  return problems;
+  return [...problems.values()];
 }
+
+// What may be of several types, or null, is a choice to the validator: that the value is not null is no problem, and that nothing of the
+// choice fits says no more than the types do, or what the one alternative lacks that is not null.
+function withoutChoices(found: readonly ErrorObject[]): readonly ErrorObject[] {
+  const choices = new Set(found.filter(({ keyword }) => keyword === "anyOf").map(pathOf));
+  const isNull = (one: ErrorObject): boolean => typeOf(one) === "null" && choices.has(one.instancePath);
+  const nullable = new Set(found.filter(isNull).map(pathOf));
+  const said = new Set(found.filter(({ keyword }) => keyword !== "type" && keyword !== "anyOf").map(pathOf));
+  return found.filter((one) =>
+    one.keyword === "anyOf" ? !nullable.has(one.instancePath) && said.has(one.instancePath) : !isNull(one),
+  );
+}
+
+const pathOf = ({ instancePath }: ErrorObject): string => instancePath;
+const typeOf = (error: ErrorObject): string => String((error.params as { type?: unknown }).type);
 
 function newAjv(options: { coerceTypes: boolean | "array"; allErrors: boolean; strictNumbers?: boolean }): Ajv2020 {
   const ajv = new Ajv2020({ ...strict, ...options });
