@@ -258,6 +258,10 @@ describe("a hostile template", () => {
     for (const change of ["day=30", "month=13", "hour=24", "minute=-1"])
       expect(() => jinja.render(`{{ now_utc().replace(${change}) }}`, {})).toThrow(/out of range/);
   });
+  test("ten million digits in a row stay the text that they are", () => {
+    const digits = "1".repeat(9_999_999);
+    expect(jinja.evaluate("{{ digits }}", { digits })).toBe(digits);
+  });
   test("a pattern that makes backtracking engines explode takes linear time", () => {
     expect(jinja.render(`{{ '${"a".repeat(5000)}!' | regex_search('^(a+)+$') }}`, {})).toBe("");
   });

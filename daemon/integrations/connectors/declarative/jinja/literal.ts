@@ -21,7 +21,8 @@ export function literalEval(text: string): unknown {
     skip(reader, true);
     return reader.at === reader.text.length ? value : text;
   } catch (error) {
-    if (error === notLiteral) return text;
+    // V8's regular expressions give up within some millions of digits in a row, which Python reads no number in either.
+    if (error === notLiteral || error instanceof RangeError) return text;
     throw error;
   }
 }

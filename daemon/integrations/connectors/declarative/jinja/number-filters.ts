@@ -66,6 +66,7 @@ export function toFloat(value: unknown, args: Arguments): unknown {
 // Python rounds halves to the even neighbour; `method` may ask for ceil or floor.
 export function round(value: unknown, args: Arguments): unknown {
   const precision = args.number(0, "precision", 0);
+  if (!Number.isInteger(precision)) throw new PythonTypeError("'float' object cannot be interpreted as an integer");
   const method = args.text(1, "method", "common");
   const number = numeric(defined(value));
   if (method === "common" && (isInt(value) || typeof value === "boolean")) return roundWhole(BigInt(value), precision);
