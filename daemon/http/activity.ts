@@ -1,6 +1,6 @@
 // When the daemon was last used, and what must go on although nobody calls: what idle exit asks.
 import type { IncomingMessage } from "node:http";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
 import type { Clock } from "#shared/clock.ts";
 
 export interface Activity {
@@ -8,8 +8,8 @@ export interface Activity {
   idleFor(): number;
   /** The first holder that says that it must go on. */
   heldBy(): Promise<string | undefined>;
-  /** Requests whose answer is not out yet, or that are still being sent. */
-  readonly open: ReadonlySet<IncomingMessage>;
+  /** The replies to requests whose answer is not out yet, or that are still being sent; those of one connection in their order. */
+  readonly open: ReadonlySet<FastifyReply>;
   /** Adds a reason to go on, such as an enabled schedule. */
   hold(name: string, holds: () => boolean | Promise<boolean>): void;
 }
@@ -17,17 +17,17 @@ export interface Activity {
 export function useActivity(app: FastifyInstance, clock: Clock): Activity {
   const holders = new Map<string, () => boolean | Promise<boolean>>();
   let last = clock.monotonic();
-  const open = new Set<IncomingMessage>();
-  app.addHook("onRequest", (request, _reply, done) => {
+  const open = new Set<FastifyReply>();
+  app.addHook("onRequest", (request, reply, done) => {
     if (!request.route.quiet) last = clock.monotonic();
-    open.add(request.raw);
+    open.add(reply);
     done();
   });
-  app.onRequestEnd((request) => {
+  app.onRequestEnd((request, reply) => {
     if (!request.route.quiet) last = clock.monotonic();
     const { raw } = request;
-    if (raw.complete || raw.destroyed) open.delete(raw);
-    else onceSent(raw, () => open.delete(raw));
+    if (raw.complete || raw.destroyed) open.delete(reply);
+    else onceSent(raw, () => open.delete(reply));
   });
   holders.set("open requests", () => open.size > 0);
   return {

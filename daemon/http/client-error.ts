@@ -1,5 +1,8 @@
-// What is no HTTP request, or none in time: one answer, then the connection is closed, so that nothing after it is read as a request.
+// What is no HTTP request, or none in time: one answer, behind those to the requests before it, then the connection is closed, so that
+// nothing after it is read as a request.
+import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { FastifyReply } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import { newId } from "#shared/ids.ts";
 import { answerFor } from "./error-forms.ts";
@@ -14,10 +17,17 @@ export const KEEP_ALIVE_MS = 72_000;
 const CR = 0x0d;
 const LF = 0x0a;
 
-/** `tell` hears of an answer that went out. */
+/** Connections of which nothing more is read: Node tells anew of everything that still comes. */
+const refused = new WeakSet<Socket>();
+
+/**
+ * `open`: the replies to requests whose answer is not out yet, or that have not come whole. `tell` hears of an answer that went out to what
+ * is none of these.
+ */
 export function answerMalformed(
   error: Error & { code?: string },
   socket: Socket,
+  open: Iterable<FastifyReply> = [],
   tell: (status: number, requestId: string) => void = () => {},
 ): void {
   // Before the end of a TLS handshake nothing can be told, and what is written keeps the connection open until it has gone out.
@@ -32,15 +42,41 @@ export function answerMalformed(
     socket.once("data", (bytes: Buffer) => {
       clearTimeout(silent);
       // Node's times begin anew with a request's first letter, and are over for who sends nothing but the empty lines before one.
-      if (bytes.every((byte) => byte === CR || byte === LF)) answerMalformed(error, socket, tell);
+      if (bytes.every((byte) => byte === CR || byte === LF)) answerMalformed(error, socket, open, tell);
     });
     return;
   }
-  const [status, reason, detail] = known[error.code ?? ""] ?? [
-    400,
-    "Bad Request",
-    "The request is not well-formed HTTP.",
-  ];
+  if (refused.has(socket)) return;
+  refused.add(socket);
+  const before = Array.from(open).findLast(({ request }) => request.raw.socket === socket);
+  if (before === undefined) {
+    answerUnknown(error, socket, tell);
+    return;
+  }
+  const { raw, request } = before;
+  // Its answer comes first: whoever sent it would take this one for it.
+  if (request.raw.complete) onceAnswered(raw, () => answerUnknown(error, socket, tell));
+  // What streams breaks off: there is no way to say more.
+  else if (raw.headersSent && !raw.writableEnded) socket.destroySoon();
+  else if (raw.writableEnded || withoutBody.has(request.method)) onceAnswered(raw, () => socket.destroySoon());
+  else answerCutOff(error, before);
+}
+
+/** What these bring as a body nobody reads: they are answered whatever becomes of it. */
+const withoutBody: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+
+function onceAnswered(answer: ServerResponse, then: () => void): void {
+  if (answer.closed) then();
+  else answer.once("close", then);
+}
+
+/** Which request it would have been nobody knows. */
+function answerUnknown(
+  error: Error & { code?: string },
+  socket: Socket,
+  tell: (status: number, requestId: string) => void,
+): void {
+  const [status, reason, detail] = refusalOf(error);
   const id = newId("req");
   const problem = new MagicError("invalid_request", detail);
   // Which route was meant nobody knows: problem+json, with OpenAI's member for the gateway's clients.
@@ -59,4 +95,20 @@ export function answerMalformed(
     tell(status, id);
   }
   socket.destroySoon();
+}
+
+/** Whose body breaks off is a request like any other, with its own id, form of errors and entry in the audit log. */
+function answerCutOff(error: Error & { code?: string }, reply: FastifyReply): void {
+  const [status, reason, detail] = refusalOf(error);
+  const { id, route } = reply.request;
+  const { headers, body } = answerFor(new MagicError("invalid_request", detail), route.errors ?? "problem", id);
+  reply
+    .code(status)
+    .headers({ ...headers, connection: "close" })
+    .serializer(JSON.stringify)
+    .send("status" in body ? { ...body, title: reason, status } : body);
+}
+
+function refusalOf({ code = "" }: { code?: string }): readonly [number, string, string] {
+  return known[code] ?? [400, "Bad Request", "The request is not well-formed HTTP."];
 }

@@ -1,6 +1,7 @@
 // What becomes of connections that bring no request in time.
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
+import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import fastify, { type FastifyReply } from "fastify";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -18,8 +19,12 @@ beforeAll(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", res
 afterAll(() => new Promise((resolve) => server.close(resolve)));
 
 /** What comes back for what is sent in turn, a fifth of a second apart. */
-async function said(...parts: string[]): Promise<string> {
-  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+function said(...parts: string[]): Promise<string> {
+  return saidBy((server.address() as AddressInfo).port, parts);
+}
+
+async function saidBy(port: number, parts: readonly string[]): Promise<string> {
+  const socket = connect(port, "127.0.0.1");
   let answer = "";
   socket.on("data", (bytes) => {
     answer += bytes;
@@ -51,7 +56,7 @@ test("one that brings empty lines alone once its time is over is answered, and n
 
 /** A server, what it says once a request is there, and what closes its idle connections. */
 async function closable(answer: (reply: FastifyReply) => unknown) {
-  const app = fastify();
+  const app = fastify({ clientErrorHandler: (error, socket) => answerMalformed(error, socket, open) });
   useRequestEnd(app, createLogger({ sinks: [] }));
   const { open } = useActivity(app, systemClock);
   const closeIdle = idleCloser(app.server, false, open);
@@ -107,3 +112,42 @@ test("what was refused before it had come whole is an open request until it has,
   await expect.poll(() => open.size).toBe(0);
   await app.close();
 });
+
+test("what is no HTTP is answered behind the requests that came before it, and once", async () => {
+  const { app, port } = await closable((reply) => setTimeout(() => reply.send("served"), 300));
+  const request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const inTurn = /^HTTP\/1\.1 200 .*servedHTTP\/1\.1 200 .*servedHTTP\/1\.1 400 (?!.*HTTP\/1\.1)/s;
+  expect(await saidBy(port, [`${request}${request}no request\r\n`, "nor this\r\n", ""])).toMatch(inTurn);
+  await app.close();
+});
+
+test("one that was answered before its body broke off gets no second answer", async () => {
+  const { app, port } = await closable((reply) => reply.code(401).send("who are you"));
+  const head = "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+  expect(await saidBy(port, [head, "no chunk\r\n"])).toMatch(/^HTTP\/1\.1 401 (?!.*HTTP\/1\.1)/s);
+  await app.close();
+});
+
+test("one whose body nobody reads is answered all the same where it breaks off", async () => {
+  const { app, port } = await closable((reply) => setTimeout(() => reply.send("served"), 300));
+  const head = "GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+  expect(await saidBy(port, [`${head}no chunk\r\n`, "", ""])).toMatch(/^HTTP\/1\.1 200 .*served$/s);
+  await app.close();
+});
+
+test("a stream that goes to one whose body breaks off ends with the connection, and nothing else does", async () => {
+  const { app, port, open } = await closable((reply) => reply.send(Readable.from(endless())));
+  for (const broken of ["no chunk\r\n", ""]) {
+    const head = "GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+    expect(await saidBy(port, [head, broken])).toMatch(/^HTTP\/1\.1 200 (?!.*HTTP\/1\.1)/s);
+  }
+  await expect.poll(() => open.size).toBe(0);
+  await app.close();
+});
+
+async function* endless() {
+  for (;;) {
+    yield "line\n";
+    await sleep(5);
+  }
+}

@@ -216,6 +216,34 @@ test("what is no HTTP is answered under a request id that has its entry", async 
   }
 });
 
+test("a request whose body breaks off has one entry, under the id that its answer names, in its route's form", async () => {
+  const { hostname, port } = new URL(daemon.url);
+  const unknown = await entriesOf("action=unknown");
+  for (const [path, form] of [
+    ["/v1/keys", { code: "invalid_request", status: 400 }],
+    ["/v1/chat/completions", { error: expect.objectContaining({ code: "invalid_request" }) }],
+  ] as const)
+    for (const [kind, body] of [
+      ["at-once", "no chunk\r\n"],
+      ["later", ""],
+    ] as const) {
+      const id = `broken-${kind}-${path.length}`;
+      const socket = connect(Number(port), hostname);
+      socket.write(
+        `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${daemon.app.credentials.local_token}\r\n` +
+          `X-Request-Id: ${id}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${body}`,
+      );
+      if (body === "") setTimeout(() => socket.write("no chunk\r\n"), 50);
+      const [head = "", answer = ""] = (await text(socket)).split("\r\n\r\n");
+      expect(head).toMatch(/^HTTP\/1\.1 400 .*connection: close/is);
+      expect(head).toMatch(new RegExp(`x-request-id: ${id}`, "i"));
+      expect(JSON.parse(answer)).toMatchObject(form);
+      await expect.poll(() => entriesOf(`request_id=${id}`), { timeout: 10_000, interval: 25 }).toHaveLength(1);
+      expect((await entriesOf(`request_id=${id}`))[0]).toMatchObject({ status: 400, outcome: "failed" });
+    }
+  expect(await entriesOf("action=unknown")).toEqual(unknown);
+});
+
 test("what a client is given or refused is seen in its environment", async () => {
   const { body } = await daemon.call("POST", "/v1/clients", { body: { scopes: ["keys:read"], environment: "live" } });
   const { client_id, client_secret } = body;
