@@ -105,18 +105,23 @@ export function createAuthenticator(options: AuthenticatorOptions): IdentityAuth
     let pending = lookups.get(digest);
     if (pending === undefined) {
       const checkedAt = clock.monotonic();
-      pending = (token.startsWith("ey") ? fromAccessToken(token, checkedAt) : fromSecret(token, digest, checkedAt))
-        .then(
-          (known) => {
-            remember(digest, known);
-            return known;
-          },
-          (error: unknown) => {
-            drop(digest);
-            throw error;
-          },
-        )
-        .finally(() => lookups.delete(digest));
+      const found = token.startsWith("ey") ? fromAccessToken(token, checkedAt) : fromSecret(token, digest, checkedAt);
+      // What it was before a change that came meanwhile is not to be remembered.
+      const settle = (then: () => void): void => {
+        if (lookups.get(digest) !== pending) return;
+        lookups.delete(digest);
+        then();
+      };
+      pending = found.then(
+        (known) => {
+          settle(() => remember(digest, known));
+          return known;
+        },
+        (error: unknown) => {
+          settle(() => drop(digest));
+          throw error;
+        },
+      );
       lookups.set(digest, pending);
     }
     return pending;
@@ -174,6 +179,8 @@ export function createAuthenticator(options: AuthenticatorOptions): IdentityAuth
   return {
     authenticate,
     forget(credentialId) {
+      // Whose those under way are is not known yet: whoever asks from now on asks anew.
+      lookups.clear();
       for (const digest of [...(digestsOf.get(credentialId) ?? [])]) drop(digest);
     },
   };

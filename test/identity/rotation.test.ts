@@ -1,5 +1,8 @@
 // Keys rolled while they are in use: nobody is refused during an overlap, and the old secret is dead when it ends.
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createAuthenticator } from "#daemon/identity/authenticator.ts";
+import { makeSecret } from "#daemon/identity/credentials/secret.ts";
+import { systemClock } from "#shared/clock.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { rotateUnderLoad } from "./rotate-under-load.ts";
 
@@ -44,4 +47,34 @@ test("what another replica revoked is refused within a second", async () => {
     expect(began - revoked).toBeLessThan(1_000);
     began = performance.now();
   }
+});
+
+test("a look-up that was under way when its key was revoked is not remembered, and nobody joins it any more", async () => {
+  const { id, text, digest } = makeSecret("key", "live");
+  const times = { created_at: "2026-11-21T12:00:00.000Z", expires_at: null };
+  const key = { ...times, id: "key_1", kind: "key", environment: "live", tier: "starter", name: "k", scopes: "[]" };
+  const asked: ((revoked_at: string | null) => void)[] = [];
+  const authenticator = createAuthenticator({
+    local: { local_token: "a", admin_key: "b", api_key: "c", gateway_token: "d" },
+    units: {
+      byId: () => Promise.reject(new Error("not asked for")),
+      bySecret: async () => ({
+        credential: { ...key, gateway: null, revoked_at: await new Promise((resolve) => asked.push(resolve)) },
+        secret: { ...times, id, digest, credential: key.id, last_used_at: null },
+      }),
+    },
+    accessTokens: { issue: () => Promise.reject(), verify: () => Promise.reject() },
+    uses: { note: () => undefined, flush: async () => undefined, close: async () => undefined },
+    clock: systemClock,
+  });
+  const call = async () => authenticator.authenticate({ authorization: `Bearer ${text}` }, { loopback: true });
+  const before = call();
+  authenticator.forget(key.id);
+  const after = [call(), call()];
+  asked[0]?.(null);
+  expect(await before).toMatchObject({ id: key.id });
+  after.push(call());
+  expect(asked).toHaveLength(2);
+  asked[1]?.("2026-11-21T12:00:01.000Z");
+  for (const refused of await Promise.allSettled(after)) expect(refused).toMatchObject({ status: "rejected" });
 });
