@@ -392,6 +392,23 @@ test("whatever a token endpoint answers, the caller's callback is told, and the 
   }
 });
 
+test("what a token endpoint was sent is not in what it is said to have answered", async () => {
+  const { answers, asked, start, comeBack } = await hostileServer();
+  const basic = Buffer.from("magic:client-secret-canary").toString("base64");
+  for (const error of ["invalid_grant", "invalid_client"]) {
+    const state = await start({}, { credentials: { client_secret: "client-secret-canary" } });
+    answers.push((response) => {
+      const quoted = `no: ${basic} ${asked.at(-1)}`;
+      json(error === "invalid_grant" ? { error, error_description: quoted } : { error: quoted }, 400)(response);
+    });
+    const { to } = await comeBack({ state, code: "the-code-canary" });
+    const said = String(to["error_description"]);
+    expect(said).toContain("no: ");
+    const verifier = String(asked.at(-1)?.get("code_verifier"));
+    for (const secret of ["canary", verifier, basic]) expect(said).not.toContain(secret);
+  }
+});
+
 test("a client's secret may be one of magic.yaml's, which no authorization URL shows", async () => {
   const { daemon, answers, asked, origin, comeBack } = await hostileServer();
   const urls = { authorize_url: `${origin}/auth`, token_url: `${origin}/token`, revoke_url: `${origin}/revoke` };

@@ -2,6 +2,7 @@
 import { MagicError } from "#contract/errors.ts";
 import { isObject } from "#contract/json-object.ts";
 import type { Egress } from "#daemon/egress/egress.ts";
+import { formsOf, redactor } from "#shared/redact.ts";
 import type { OAuthProvider } from "./provider.ts";
 
 export interface Tokens {
@@ -26,11 +27,15 @@ export async function requestTokens(
 ): Promise<Tokens> {
   const { status, headers, body } = await post(egress, provider, provider.tokenUrl, grant);
   const document = readObject(body, headers["content-type"]);
+  // Its words go to logs, health and browsers; what it was sent it may quote.
+  const secrets = [provider.clientSecret, grant["code"], grant["code_verifier"], grant["refresh_token"]];
+  const clean = redactor(secrets.flatMap((secret) => formsOf(secret ?? "")));
   if (refusesGrant(document))
-    throw new GrantRefused(String(document?.["error_description"] ?? "invalid_grant").slice(0, 300));
+    throw new GrantRefused(clean(String(document?.["error_description"] ?? "invalid_grant")).slice(0, 300));
   const token = document?.["access_token"];
   if (status < 200 || status > 299 || typeof token !== "string" || token === "") {
-    const reason = typeof document?.["error"] === "string" ? document["error"].slice(0, 200) : `answered ${status}`;
+    const reason =
+      typeof document?.["error"] === "string" ? clean(document["error"]).slice(0, 200) : `answered ${status}`;
     throw new MagicError("upstream_error", `the provider's token endpoint refused: ${reason}`);
   }
   // Kept among the credentials, it would be taken for a reference to a secret of the project.
