@@ -3,10 +3,12 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import { fastify } from "fastify";
 import { Type } from "typebox";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { errors, MagicError } from "#contract/errors.ts";
 import { type App, createApp } from "#daemon/app.ts";
+import { healthRoutes } from "#daemon/http/routes/health.ts";
 import { createMetrics } from "#daemon/telemetry/metrics.ts";
 
 // Generous, for machines that do other things too.
@@ -67,6 +69,24 @@ test("health answers without a credential, and both paths alike", async () => {
     expect(answer.status).toBe(200);
     expect(await answer.json()).toMatchObject({ status: "ok", api_version: "v1", environment: "development" });
   }
+});
+
+test("health that many ask for at once asks each part once, and anew for who comes later", async () => {
+  const health = fastify();
+  const asked: (() => void)[] = [];
+  healthRoutes(health, {
+    checks: { storage: () => new Promise((resolve) => asked.push(resolve)) },
+    deployment: () => "development",
+  });
+  for (let round = 1; round <= 2; round++) {
+    const answers = Array.from({ length: 50 }, () => health.inject("/health"));
+    await expect.poll(() => asked).toHaveLength(round);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    asked[round - 1]?.();
+    expect(new Set((await Promise.all(answers)).map(({ statusCode }) => statusCode))).toEqual(new Set([200]));
+  }
+  expect(asked).toHaveLength(2);
+  await health.close();
 });
 
 test("a well-formed request id is kept, another is replaced", async () => {

@@ -16,10 +16,11 @@ export interface HealthServices {
 export function healthRoutes(app: FastifyInstance, { checks, deployment }: HealthServices): void {
   const config = { scope: null, surface: "core", quiet: true, action: "health.get" } as const;
   const schema = { operationId: "getHealth", response: { 200: Health, 503: Health } };
+  const shared = Object.entries(checks).map(([name, check]) => [name, sharing(check)] as const);
   for (const url of ["/health", "/v1/health"])
     app.get(url, { config, schema: url === "/health" ? {} : schema }, async (_request, reply) => {
       const results: Record<string, string> = {};
-      for (const [name, check] of Object.entries(checks)) results[name] = await outcome(check);
+      for (const [name, check] of shared) results[name] = await outcome(check);
       const ready = Object.values(results).every((result) => result === "ok");
       return reply.code(ready ? 200 : 503).send({
         status: ready ? "ok" : "unavailable",
@@ -30,6 +31,17 @@ export function healthRoutes(app: FastifyInstance, { checks, deployment }: Healt
         checks: results,
       });
     });
+}
+
+// Whoever asks while a check is under way gets its result: of many one after another the last would find that it took too long.
+function sharing(check: Check): Check {
+  let underWay: Promise<void> | undefined;
+  return () => {
+    underWay ??= Promise.try(check).finally(() => {
+      underWay = undefined;
+    });
+    return underWay;
+  };
 }
 
 // A check that hangs is a check that failed.
