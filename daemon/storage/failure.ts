@@ -42,6 +42,12 @@ export function translate(error: unknown): MagicError | null {
   const { errcode, code, message, syscall } = error as Readonly<Record<string, unknown>>;
   const options = { cause: error };
   if (typeof errcode === "number") return ofSqlite(errcode, String(message), options);
+  if (foreign.test(String(message)) || (typeof code === "string" && untrusted.test(code)))
+    return new MagicError(
+      "storage_unavailable",
+      `the Postgres that holds the state cannot be used: ${message}`,
+      options,
+    );
   if (typeof code !== "string") return lost.test(String(message)) ? unavailable(options) : null;
   if (full.has(code)) return new MagicError("storage_full", undefined, options);
   if (unusable.has(code)) return new MagicError("state_unusable", String(message), options);
@@ -52,6 +58,8 @@ export function translate(error: unknown): MagicError | null {
     return new MagicError("invalid_request", `The database cannot keep a text: ${message}.`, options);
   // A socket that is not there is a server that is not there.
   if (code === "ENOENT" && syscall === "connect") return unavailable(options);
+  // A certificate that the address of the Postgres names.
+  if (code === "ENOENT" && syscall === "open") return new MagicError("state_unusable", String(message), options);
   // However often it was tried.
   if (code === "40001" || code === "40P01")
     return new MagicError("storage_unavailable", "too many calls changed the same thing at once", options);
@@ -83,6 +91,11 @@ const refusals = /constraint failed|datatype mismatch|cannot store|too big|integ
 // The driver's own, which have no code.
 const lost =
   /^(Connection terminated|Query read timeout|Client has encountered a connection error|timeout exceeded when trying to connect|Client was closed)/;
+// Likewise: what is there is no Postgres, has no TLS where the address asks for it, or wants a password where the address has none.
+const foreign =
+  /^(Received unexpected \w+ message from backend|received invalid response|The server does not support SSL|There was an error establishing an SSL|SASL: )/;
+// OpenSSL's and Node's words for a certificate that does not hold, and for a handshake that fails.
+const untrusted = /CERT|^UNABLE_TO_|^ERR_(TLS|SSL)_|^EPROTO$/;
 // 53100: the disk of a Postgres.
 const full = new Set(["ENOSPC", "EDQUOT", "53100"]);
 const unusable = new Set(["EACCES", "EPERM", "EROFS", "ENOTDIR", "EISDIR", "EEXIST"]);

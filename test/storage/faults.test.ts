@@ -1,13 +1,16 @@
 // What happens to the embedded database when its disk, its file or its owner fails.
 import { fork } from "node:child_process";
 import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
+import { translate } from "#daemon/storage/failure.ts";
 import { openStorage } from "#daemon/storage/open.ts";
 import { connect } from "#daemon/storage/sqlite/connection.ts";
 import { groupCommit } from "#daemon/storage/sqlite/group-commit.ts";
 import type { Reply } from "#daemon/storage/sqlite/messages.ts";
+import { listen } from "#test/listen.ts";
 import { temporaryFolder, temporaryStorage } from "#test/temporary.ts";
 
 const fileOf = (root: string): string => join(root, ".magic/magic.db");
@@ -113,6 +116,37 @@ test("a migration that is broken off, here by a full disk, leaves nothing behind
     await expect(openStorage({ root, maxPages }), `${maxPages} pages`).rejects.toMatchObject({ code: "storage_full" });
   const { units } = await temporaryStorage({ root });
   await units.setting.put({ key: "a", value: "1" });
+});
+
+test("an address that leads to no Postgres, or to one that wants another connection, is told as that", async () => {
+  const cases: [string, (socket: Socket) => void, RegExp][] = [
+    [
+      "",
+      (socket) => socket.write(Buffer.from("J\0\0\0\x0a5.5.5-10.11-MariaDB\0", "latin1")),
+      /received invalid response/,
+    ],
+    ["?sslmode=verify-full", (socket) => socket.once("data", () => socket.write("N")), /does not support SSL/],
+  ];
+  for (const [parameters, serve, detail] of cases) {
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => {
+      sockets.push(socket.on("error", () => undefined));
+      serve(socket);
+    });
+    const { address, close } = await listen(server);
+    const opened = openStorage({ root: "", databaseUrl: `postgres://owner@${address}/state${parameters}` });
+    await expect(opened).rejects.toMatchObject({ code: "storage_unavailable", message: expect.stringMatching(detail) });
+    for (const socket of sockets) socket.destroy();
+    await close();
+  }
+  const certificate = openStorage({ root: "", databaseUrl: "postgres://127.0.0.1/state?sslrootcert=/nowhere.pem" });
+  await expect(certificate).rejects.toMatchObject({ code: "state_unusable" });
+  for (const error of [
+    { message: "SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string" },
+    { message: "self-signed certificate", code: "DEPTH_ZERO_SELF_SIGNED_CERT" },
+    { message: "unable to verify the first certificate", code: "UNABLE_TO_VERIFY_LEAF_SIGNATURE" },
+  ])
+    expect(translate(error)).toMatchObject({ code: "storage_unavailable" });
 });
 
 test("a state folder that cannot be made is a clear error", async () => {
