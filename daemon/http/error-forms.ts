@@ -165,7 +165,6 @@ const fastifyCodes: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_EMPTY_JSON_BODY: "invalid_request",
   FST_ERR_CTP_INVALID_JSON_BODY: "invalid_request",
   FST_ERR_BAD_URL: "invalid_request",
-  FST_ERR_MAX_PARAM_LENGTH: "not_found",
   FST_ERR_VALIDATION: "validation_failed",
   ECONNRESET: "client_closed",
 };

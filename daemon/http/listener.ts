@@ -73,7 +73,8 @@ export function createHttp(options: HttpOptions): Http {
       sendError(error, request, reply, logger);
       tellUnroutable(reply.statusCode, request.id);
     },
-    routerOptions: { maxParamLength: 512 },
+    // As long as headers may be: what is longer would be a 404 before anybody has asked who calls.
+    routerOptions: { maxParamLength: http.maxHeaderSize },
   });
   requireRouteConfig(app);
   const refuseUnknown = useNotFound(app);
