@@ -154,7 +154,10 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   const upgrades = [logHub({ history, clock })];
   const sockets = useUpgrades(
     fastify,
-    { authenticator, hostGuard, host, draining: () => draining, onAnswer: identity.audit.record },
+    {
+      ...{ authenticator, hostGuard, host, open: activity.open },
+      ...{ draining: () => draining, onAnswer: identity.audit.record },
+    },
     upgrades,
   );
   activity.hold("open streams", () => sockets.open() > 0);

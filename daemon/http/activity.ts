@@ -1,5 +1,6 @@
 // When the daemon was last used, and what must go on although nobody calls: what idle exit asks.
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import type { Clock } from "#shared/clock.ts";
 
@@ -39,6 +40,17 @@ export function useActivity(app: FastifyInstance, clock: Clock): Activity {
     },
     hold: (name, holds) => void holders.set(name, holds),
   };
+}
+
+/** Of open requests the last one that came by this connection. */
+export function lastOf(open: Iterable<FastifyReply>, socket: Socket): FastifyReply | undefined {
+  return Array.from(open).findLast(({ request }) => request.raw.socket === socket);
+}
+
+/** At once where its answer is out, as it may be of one that has not come whole. */
+export function onceAnswered(answer: ServerResponse, then: () => void): void {
+  if (answer.closed) then();
+  else answer.once("close", then);
 }
 
 /** Node tells nothing of a request that was answered before it had come whole, where its connection ends first. */

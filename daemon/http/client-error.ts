@@ -1,10 +1,10 @@
 // What is no HTTP request, or none in time: one answer, behind those to the requests before it, then the connection is closed, so that
 // nothing after it is read as a request.
-import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyReply } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import { newId } from "#shared/ids.ts";
+import { lastOf, onceAnswered } from "./activity.ts";
 import { answerFor } from "./error-forms.ts";
 
 const known: Readonly<Record<string, [number, string, string]>> = {
@@ -48,7 +48,7 @@ export function answerMalformed(
   }
   if (refused.has(socket)) return;
   refused.add(socket);
-  const before = Array.from(open).findLast(({ request }) => request.raw.socket === socket);
+  const before = lastOf(open, socket);
   if (before === undefined) {
     answerUnknown(error, socket, tell);
     return;
@@ -64,11 +64,6 @@ export function answerMalformed(
 
 /** What these bring as a body nobody reads: they are answered whatever becomes of it. */
 const withoutBody: ReadonlySet<string> = new Set(["GET", "HEAD"]);
-
-function onceAnswered(answer: ServerResponse, then: () => void): void {
-  if (answer.closed) then();
-  else answer.once("close", then);
-}
 
 /** Which request it would have been nobody knows. */
 function answerUnknown(

@@ -1,11 +1,12 @@
 // WebSocket upgrades pass the same guards as requests: Host, Origin, credential, scope. What is refused gets an HTTP answer.
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import type { Principal, Scope } from "#contract/identity.ts";
 import type { AuditedCall } from "#daemon/identity/audit/trail.ts";
+import { lastOf, onceAnswered } from "./activity.ts";
 import { actionOf, claimedEnvironment } from "./audit.ts";
 import { answerFor, forCaller } from "./error-forms.ts";
 import { type Authenticator, checkExposure, remoteOf } from "./guards/authenticate.ts";
@@ -25,6 +26,8 @@ export interface UpgradeOptions {
   readonly hostGuard: HostGuard;
   readonly host: string;
   readonly draining: () => boolean;
+  /** The replies to requests whose answer is not out yet. */
+  readonly open: ReadonlySet<FastifyReply>;
   /** Told of every upgrade, refused ones too: for the audit log. */
   readonly onAnswer: (answered: AuditedCall) => void;
 }
@@ -52,13 +55,18 @@ export function useUpgrades(
     const tell = (status: number) => options.onAnswer(callOf(caller, status));
     const refused = (error: unknown) => tell(refuse(socket, error, caller));
     refusals.set(request, (error) => refused(noHandshake(error)));
-    admit(request, options, upgrades, caller).then((serve) => {
-      server.handleUpgrade(request, socket, head, (opened) => {
-        tell(101);
-        closeWithCredential(opened, () => principalOf(request, options));
-        serve(opened);
-      });
-    }, refused);
+    const answer = () =>
+      admit(request, options, upgrades, caller).then((serve) => {
+        server.handleUpgrade(request, socket, head, (opened) => {
+          tell(101);
+          closeWithCredential(opened, () => principalOf(request, options));
+          serve(opened);
+        });
+      }, refused);
+    // The answers to requests before it belong before its own, and not among a socket's frames.
+    const before = lastOf(options.open, request.socket);
+    if (before) onceAnswered(before.raw, answer);
+    else answer();
   });
   app.addHook("preClose", async () => {
     for (const socket of server.clients) socket.close(1001, "the daemon is stopping");

@@ -200,6 +200,40 @@ test("an upgrade is a call like any other", async () => {
   });
 });
 
+test("an upgrade that is sent behind another request is answered behind it", async () => {
+  const { hostname, port } = new URL(daemon.url);
+  const head = `HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${daemon.app.credentials.local_token}\r\n`;
+  const body = '{"scopes":["keys:read"]}';
+  const change = `POST /v1/keys ${head}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  const upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
+  const behind = async (parts: readonly [string, RegExp][]) => {
+    const socket = connect(Number(port), hostname);
+    let answers = "";
+    socket.on("data", (bytes) => {
+      answers += bytes;
+    });
+    for (const [sent, expected] of parts) {
+      socket.write(sent);
+      await expect.poll(() => answers, { timeout: 10_000 }).toMatch(expected);
+    }
+    socket.destroy();
+  };
+  for (const [key, status] of [
+    ["", 400],
+    // Until its body has come whole Node shows another stream than the connection.
+    ["Transfer-Encoding: chunked\r\n", 400],
+    [`Sec-WebSocket-Key: ${randomBytes(16).toString("base64")}\r\n`, 101],
+  ] as const) {
+    const both = `${change}GET /v1/logs/stream ${head}${upgrade}${key}\r\n`;
+    await behind([[both, new RegExp(`^HTTP/1.1 201 .*HTTP/1.1 ${status} `, "s")]]);
+  }
+  // Refused before its body has come.
+  await behind([
+    ["POST /v1/keys HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n", /^HTTP\/1.1 401 /],
+    [`{}GET /v1/logs/stream ${head}${upgrade}\r\n`, /HTTP\/1.1 400 /],
+  ]);
+});
+
 test("what is no HTTP is answered under a request id that has its entry", async () => {
   const answered = async (sent: string): Promise<string | undefined> => {
     const socket = connect(Number(new URL(daemon.url).port), "127.0.0.1", () => socket.write(sent));
