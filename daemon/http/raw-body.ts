@@ -2,7 +2,6 @@
 // them. Refusals are the gateway's (OpenAI's form), not Fastify's JSON parser's.
 import type { IncomingMessage } from "node:http";
 import { errorCodes, type FastifyInstance } from "fastify";
-import { MagicError } from "#contract/errors.ts";
 import { COMPLETION_LIMIT } from "./body.ts";
 import { decodeBody, readBody } from "./read-body.ts";
 
@@ -37,8 +36,8 @@ export function useRawBodies(app: FastifyInstance): void {
 function readPieces(payload: IncomingMessage, done: (error: Error | null, pieces: readonly Buffer[]) => void): void {
   const pieces: Buffer[] = [];
   let size = 0;
-  const over = (error: Error | null): void => {
-    payload.off("data", take).off("end", end).off("error", fail);
+  const over = (error: Error | null = null): void => {
+    payload.off("data", take).off("end", over).off("error", over);
     done(error, pieces);
   };
   const take = (piece: Buffer): void => {
@@ -46,11 +45,8 @@ function readPieces(payload: IncomingMessage, done: (error: Error | null, pieces
     if (size > COMPLETION_LIMIT) over(tooLarge());
     else pieces.push(piece);
   };
-  const end = (): void => over(null);
-  const fail = (cause: Error): void =>
-    over(new MagicError("invalid_request", "The body did not come whole.", { cause }));
   if (Number(payload.headers["content-length"]) > COMPLETION_LIMIT) done(tooLarge(), pieces);
-  else payload.on("data", take).on("end", end).on("error", fail);
+  else payload.on("data", take).on("end", over).on("error", over);
 }
 
 function tooLarge(): Error {
