@@ -100,6 +100,16 @@ const modes = {
       one.write("hello");
       setTimeout(() => one.end("hello"), 5);
     }),
+  "a body that has all its bytes, but no end": () =>
+    answer(http.request(origin + "/echo", { method: "PUT", headers: { "content-length": 10 } }), (one) => {
+      one.write("hello");
+      setTimeout(() => one.write("hello"), 5);
+    }),
+  "a large body that has all its bytes, but no end": () =>
+    answer(http.request(origin + "/echo", { method: "PUT", headers: { "content-length": 200_000 } }), (one) => {
+      one.write(Buffer.alloc(100_000, "x"));
+      one.write(Buffer.alloc(100_000, "x"));
+    }),
   "a large body": () =>
     answer(http.request(origin + "/echo", { method: "POST" }), async (one) => {
       const { Readable } = require("node:stream");

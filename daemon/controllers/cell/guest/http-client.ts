@@ -125,7 +125,8 @@ class ClientRequest extends Writable {
   #abort = new AbortController();
   #invocation = currentInvocation();
   #kept: Uint8Array[] = [];
-  #keptBytes = 0;
+  #written = 0;
+  #bodyOver = false;
   #body: ReadableStreamDefaultController<Uint8Array> | null = null;
   #onPull: (() => void) | null = null;
   #timeoutMs = 0;
@@ -243,27 +244,38 @@ class ClientRequest extends Writable {
     clearTimeout(this.#timer);
   }
 
-  override _write(chunk: string | Uint8Array, encoding: BufferEncoding, done: () => void): void {
+  override _write(chunk: string | Uint8Array, encoding: BufferEncoding, done: (error?: Error) => void): void {
     const bytes = typeof chunk === "string" ? Buffer.from(chunk, encoding) : chunk;
-    if (this.#body) {
-      this.#body.enqueue(bytes);
-      this.#pulled(done);
-      return;
-    }
-    this.#kept.push(bytes);
-    this.#keptBytes += bytes.length;
-    if (this.#keptBytes > COLLECTED) this.#stream();
+    if (this.#bodyOver) return void done(new Error("the body is longer than its content-length"));
+    this.#written += bytes.length;
+    const whole = this.#written === this.#declaredLength();
+    if (this.#body) this.#body.enqueue(bytes);
+    else this.#kept.push(bytes);
+    // A server answers a body that has all its bytes, and packages (form-data by `pipeline`) leave it at that.
+    if (whole) this.#endBody();
+    else if (this.#body) return void this.#pulled(done);
+    else if (this.#written > COLLECTED) this.#stream();
     done();
   }
 
   override _final(done: () => void): void {
-    if (this.#body) this.#body.close();
-    else if (!this.headersSent)
-      void this.#send(
-        this.#keptBytes > 0 ? new Blob(this.#kept as Uint8Array<ArrayBuffer>[]).stream() : null,
-        this.#keptBytes,
-      );
+    this.#endBody();
     done();
+  }
+
+  /** All of the body is here: what was kept goes out with its length. */
+  #endBody(): void {
+    if (this.#bodyOver) return;
+    this.#bodyOver = true;
+    if (this.#body) this.#body.close();
+    else {
+      const kept = this.#kept as Uint8Array<ArrayBuffer>[];
+      void this.#send(this.#written > 0 ? new Blob(kept).stream() : null, this.#written);
+    }
+  }
+
+  #declaredLength(): number {
+    return Number(this.getHeader("content-length") ?? Number.NaN);
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
@@ -287,7 +299,7 @@ class ClientRequest extends Writable {
       },
       pull: () => this.#onPull?.(),
     });
-    const declared = Number(this.getHeader("content-length") ?? Number.NaN);
+    const declared = this.#declaredLength();
     void this.#send(body, Number.isSafeInteger(declared) ? declared : undefined);
   }
 
