@@ -26,9 +26,9 @@ interface ContractReading {
   readonly origin?: string;
 }
 
-/** `root`: what problems name their files relative to. */
+/** `root`: the project's folder, which problems name their files relative to. */
 export function openSource(folder: string, root: string): ControllerSource {
-  const bundler = openBundler(folder);
+  const bundler = openBundler(folder, root);
   // Most saves leave the contract alone, and checking one costs more than building the handler.
   let last: { readonly file: string; readonly text: string; readonly reading: ContractReading } | null = null;
 

@@ -1,9 +1,11 @@
 // What npm packages lean on besides their own code: Node's HTTP client, and what they ask for while they load. The same code runs here in Node
 // and in a cell, and must come to the same.
 import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import http, { createServer } from "node:http";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import { createEgress } from "#daemon/egress/egress.ts";
 import { openBench, put } from "./harness.ts";
 
@@ -332,4 +334,41 @@ test("an answer's signal holds after a collection, a clone says where it came fr
   expect(await bench.invoke("web", origin)).toEqual({
     ...{ read: "AbortError", url: `${origin}/echo`, redirected: true, canceled: "AbortError", data: "hello" },
   });
+});
+
+test("what is imported as data is the controller's, the project's or a package's, and no other file of the machine", async () => {
+  const { root } = bench;
+  const elsewhere = mkdtempSync(join(tmpdir(), "magic-elsewhere-"));
+  onTestFinished(() => rmSync(elsewhere, { recursive: true }));
+  const text = (path: string) => `import data from "${path}" with { type: "text" }; export default () => data;`;
+  const refused = async (handler: string) => (await bench.failure(bench.deploy("reader", handler))).message;
+
+  put(join(root, "controllers/reader/own.md"), "own");
+  put(join(root, "prompts/shared.md"), "shared");
+  put(join(root, "node_modules/kind/index.js"), `module.exports = require("kinds/list.json");`);
+  put(join(root, "node_modules/kinds/list.json"), "[1]");
+  put(join(root, "node_modules/nosy/index.js"), `import data from "../../prompts/shared.md" with { type: "text" };`);
+  put(join(elsewhere, "linked/package.json"), "{}");
+  put(join(elsewhere, "linked/index.ts"), `import data from "./data.json"; export default data;`);
+  put(join(elsewhere, "linked/data.json"), "[2]");
+  put(join(elsewhere, "secret.json"), "[3]");
+  put(join(root, "magic.yaml"), "version: 1");
+  put(join(root, ".magic/token"), "t");
+  symlinkSync(join(elsewhere, "linked"), join(root, "node_modules/linked"));
+  symlinkSync(join(elsewhere, "secret.json"), join(root, "controllers/reader/link.json"));
+
+  await bench.deploy(
+    "carrier",
+    `import own from "../reader/own.md" with { type: "text" }; import shared from "../../prompts/shared.md" with { type: "bytes" };
+    import kind from "kind"; import linked from "linked"; export default () => [own, shared.length, kind, linked];`,
+  );
+  expect(await bench.invoke("carrier")).toEqual(["own", 6, [1], [2]]);
+
+  for (const path of [join(elsewhere, "secret.json"), "./link.json", "../../magic.yaml", "../../.magic/token"])
+    expect(await refused(text(path))).toContain("a bundle takes no data from");
+  expect(await refused(`import data from "./link.json"; export default () => data;`)).toContain(
+    "handler.ts:1:18 a bundle",
+  );
+  expect(await refused(`import "nosy"; export default () => 1;`)).toContain("node_modules/nosy/index.js:1:18 a bundle");
+  expect(await refused(text("/dev/zero"))).toContain("/dev/zero is not a regular file");
 });

@@ -15,6 +15,7 @@ import type { SourceProblem } from "#contract/wire/controllers.ts";
 import { awaitingOptions, mustAwait, requiresOne } from "./awaiting.ts";
 import { addonPlugin, sdkPlugin } from "./policy.ts";
 import { buildProblems } from "./problems.ts";
+import { regularFilesPlugin, strayImports } from "./reach.ts";
 import { hasTimeSetBack } from "./set-back.ts";
 
 export type BundleResult =
@@ -36,7 +37,8 @@ const MAX_BUNDLE_BYTES = 12 * 1024 * 1024;
 /** esbuild runs in one process for everybody; how many have ended. */
 let processesEnded = 0;
 
-export function openBundler(folder: string): Bundler {
+/** `root`: the project's folder. */
+export function openBundler(folder: string, root: string): Bundler {
   let open: { entry: string; awaiting: boolean; context: BuildContext } | null = null;
   let inputs: readonly string[] = [];
   /** How many of esbuild's processes had ended when the context was made in the next one. */
@@ -86,7 +88,10 @@ export function openBundler(folder: string): Bundler {
         // The context would keep what it has read of them.
         if ((await Promise.all(changed.map(hasTimeSetBack))).includes(true)) await close();
         const result = await rebuilt(entry);
-        inputs = inputFiles(folder, result.metafile as Metafile);
+        const metafile = result.metafile as Metafile;
+        inputs = inputFiles(folder, metafile);
+        const strays = strayImports(metafile, folder, root);
+        if (strays.length > 0) return { ok: false, problems: buildProblems(folder, strays), inputs };
         const code = textOf(result.outputFiles, ".js");
         if (Buffer.byteLength(code) > MAX_BUNDLE_BYTES) return { ok: false, problems: [tooLarge(entry, code)], inputs };
         return { ok: true, code, map: textOf(result.outputFiles, ".map"), inputs };
@@ -125,7 +130,7 @@ function optionsFor(folder: string, entry: string): BuildOptions {
       "import.meta.filename": '"/controller/handler.js"',
     },
     loader: { ".wasm": "binary" },
-    plugins: [sdkPlugin, addonPlugin],
+    plugins: [sdkPlugin, addonPlugin, regularFilesPlugin],
   };
 }
 

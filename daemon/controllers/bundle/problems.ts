@@ -25,6 +25,7 @@ function fixFor(text: string): string {
   if (text.includes("native addon")) return "Use a package in plain JavaScript or WebAssembly.";
   if (text.startsWith("No loader is configured"))
     return 'Add `with { type: "text" }` to the import, or `with { type: "bytes" }`.';
+  if (text.startsWith("a bundle takes no data")) return "Copy the file into the controller's folder.";
   if (text.startsWith("No matching export")) return "Import a name that the module exports.";
   if (/top-level await/i.test(text))
     return "Import the module instead of require(), or move the await into a function.";

@@ -1,0 +1,79 @@
+// Which files a bundle may carry as data: text, bytes, JSON. To import one is to read it on the machine that builds, and the handler sees what
+// is in it: what is neither the controller's, nor plainly the project's, nor a package's is refused. Code may come from anywhere: it has to be
+// some, and a monorepo's lies where it likes.
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import type { Message, Metafile, Plugin } from "esbuild";
+import { PROJECT_FILE } from "#shared/paths.ts";
+import { packageOf } from "./policy.ts";
+
+const CODE = /\.[cm]?[jt]sx?$/;
+
+/** A device or a pipe could be read without end. What may be code, by the last letter, is not asked for: it would cost a build time. */
+export const regularFilesPlugin: Plugin = {
+  name: "magic-regular-files",
+  setup(build) {
+    build.onLoad({ filter: /[^sx]$/ }, ({ path }) =>
+      statSync(path, { throwIfNoEntry: false })?.isFile() === false
+        ? { errors: [{ text: `${path} is not a regular file` }] }
+        : undefined,
+    );
+  },
+};
+
+/** An error for each import of data from elsewhere. `root`: the project's folder. */
+export function strayImports({ inputs }: Metafile, folder: string, root: string): Message[] {
+  const places = { folder: realpathSync(folder), root: realPath(root) ?? root };
+  return Object.entries(inputs).flatMap(([name, { imports }]) =>
+    imports.flatMap(({ path, original = path }) => {
+      const input = inputs[path];
+      const isData = input !== undefined && (input.with !== undefined || !CODE.test(path));
+      const file = isData ? realPath(resolve(folder, pathOf(path))) : undefined;
+      const importer = resolve(folder, pathOf(name));
+      if (file === undefined || mayCarry(realPath(importer) ?? importer, file, places)) return [];
+      return [messageAt(name, importer, original, `a bundle takes no data from ${file}: it is not the controller's`)];
+    }),
+  );
+}
+
+function mayCarry(importer: string, file: string, { folder, root }: { folder: string; root: string }): boolean {
+  if (isInside(folder, file) || packageOf(file) !== undefined) return true;
+  if (packageOf(importer) !== undefined) return false;
+  // The project's own state and secrets lie there too.
+  if (isInside(root, file)) return !/(^|[/\\])\./.test(relative(root, file)) && file !== join(root, PROJECT_FILE);
+  return !isInside(folder, importer) && !isInside(root, importer) && isInside(packageFolder(importer), file);
+}
+
+/** Of a package that is linked into the project: the nearest folder above with a package.json. */
+function packageFolder(file: string): string {
+  for (let at = dirname(file); dirname(at) !== at; at = dirname(at))
+    if (existsSync(join(at, "package.json"))) return at;
+  return dirname(file);
+}
+
+function isInside(folder: string, file: string): boolean {
+  const path = relative(folder, file);
+  return path !== ".." && !path.startsWith(`..${sep}`) && !isAbsolute(path);
+}
+
+/** Undefined for what is no file: esbuild has names for what it made itself. */
+function realPath(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** esbuild's name of an input, without the attributes that it was imported with. */
+function pathOf(name: string): string {
+  return name.replace(/ with \{ type: '[^']*' \}$/, "");
+}
+
+function messageAt(name: string, importer: string, original: string, text: string): Message {
+  const source = readFileSync(importer, "utf8");
+  const before = source.slice(0, Math.max(0, source.indexOf(original))).split("\n");
+  const column = Math.max(0, (before.at(-1)?.length ?? 0) - 1);
+  const location = { file: name, line: before.length, column, namespace: "", length: 0, lineText: "", suggestion: "" };
+  return { id: "", pluginName: "", text, location, notes: [], detail: undefined };
+}
