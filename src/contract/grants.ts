@@ -51,7 +51,7 @@ function outsideScope(scopes: Scopes, wish: Wish): Refusal | null {
       if (scopes.db?.some((grant) => grant.name === wish.name)) return null;
       return {
         why: `it may not query the database ${wish.name}`,
-        add: `scopes: { db: [{ name: ${wish.name}, mode: read }] }`,
+        add: `scopes: { db: [{ name: ${word(wish.name)}, mode: read }] }`,
       };
     case "secrets:read":
       return unlisted("secrets", scopes.secrets ?? [], wish.name, `read the secret ${wish.name}`);
@@ -67,7 +67,12 @@ function outsideScope(scopes: Scopes, wish: Wish): Refusal | null {
 /** An absent list allows every name. */
 function unlisted(scope: string, list: readonly string[] | undefined, name: string, what: string): Refusal | null {
   if (!list || list.includes(name)) return null;
-  return { why: `it may not ${what}`, add: `scopes: { ${scope}: [${[...list, name].join(", ")}] }` };
+  return { why: `it may not ${what}`, add: `scopes: { ${scope}: [${[...list, name].map(word).join(", ")}] }` };
+}
+
+/** As YAML reads it back; the brackets of an IPv6 address would begin a list. */
+function word(name: string): string {
+  return /^[\w.-]+$/.test(name) ? name : JSON.stringify(name);
 }
 
 function unreached(grants: readonly HttpGrant[], url: URL, method: string): Refusal | null {
@@ -79,7 +84,7 @@ function unreached(grants: readonly HttpGrant[], url: URL, method: string): Refu
   const more = scheme === "http" ? ", scheme: http" : "";
   return {
     why: `it may not send ${method} to ${scheme}://${host}:${port}`,
-    add: `scopes: { http: [{ host: ${host}, port: ${port}${more}, methods: [${method}] }] }`,
+    add: `scopes: { http: [{ host: ${word(host)}, port: ${port}${more}, methods: [${method}] }] }`,
   };
 }
 

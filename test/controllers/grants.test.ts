@@ -2,9 +2,11 @@
 import { createServer } from "node:http";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { parse } from "yaml";
 import type { ControllerContract } from "#contract/controller.ts";
 import { capabilities } from "#contract/controller.ts";
 import { MagicError } from "#contract/errors.ts";
+import { refusalOf } from "#contract/grants.ts";
 import { brokerOperations, createBroker } from "#daemon/controllers/broker/broker.ts";
 import { openDatabases } from "#daemon/controllers/broker/db/databases.ts";
 import type { Session } from "#daemon/controllers/broker/db/driver.ts";
@@ -166,6 +168,19 @@ test("a private address is not reached, however it is written and even where it 
   } finally {
     await close();
     await egress.close();
+  }
+});
+
+test("the line that a refusal says to add is the one that lets it pass", () => {
+  for (const wish of [
+    { capability: "http:egress", url: new URL("http://[::1]:8080/"), method: "GET" },
+    { capability: "http:egress", url: new URL("https://example.com/"), method: "PUT" },
+    { capability: "db:query", name: "a, b: [c]" },
+    { capability: "secrets:read", name: "TOKEN" },
+  ] as const) {
+    const contract = contractOf("t", { capabilities: [wish.capability], scopes: { secrets: [] } });
+    const added = parse(refusalOf(contract, wish)?.add ?? "") as Partial<ControllerContract>;
+    expect(refusalOf({ ...contract, ...added }, wish)).toBeNull();
   }
 });
 
