@@ -1,5 +1,5 @@
 // `magic validate`: which files to check, and every problem in them. Needs no daemon.
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
@@ -139,10 +139,11 @@ function checkContract(path: string, work: Work): void {
   refreshTypes(dirname(path), contract);
 }
 
-/** Brings contract.types.ts up to date where there is one. */
+/** Brings contract.types.ts up to date where there is one; a link could lead to any file of whoever validates, which would be overwritten. */
 export function refreshTypes(folder: string, contract: ControllerContract): void {
   const path = join(folder, TYPES_FILE);
-  if (existsSync(path)) whereWritable(() => writeIfDifferent(path, typesOf(contract)));
+  if (lstatSync(path, { throwIfNoEntry: false })?.isFile())
+    whereWritable(() => writeIfDifferent(path, typesOf(contract)));
 }
 
 function duplicates(work: Work): void {

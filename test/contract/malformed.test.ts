@@ -1,5 +1,5 @@
 // Broken contracts as people write them: each problem names its line, what is wrong, and how to put it right.
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
@@ -329,6 +329,21 @@ test("a folder of broken contracts: every file is named, nothing stops the rest"
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+test("types are written to a file of the controller's folder, and never through a link out of it", () => {
+  const root = temporaryFolder();
+  const contract = { name: "a", version: "1.0.0", input_schema: true, output_schema: true };
+  writeFileSync(join(root, "contract.yaml"), JSON.stringify(contract));
+  writeFileSync(join(root, "handler.ts"), "");
+  writeFileSync(join(root, "elsewhere"), "mine");
+  symlinkSync("elsewhere", join(root, "contract.types.ts"));
+  expect(validatePaths([root], undefined, root).valid).toBe(true);
+  expect(readFileSync(join(root, "elsewhere"), "utf8")).toBe("mine");
+  rmSync(join(root, "contract.types.ts"));
+  writeFileSync(join(root, "contract.types.ts"), "");
+  validatePaths([root], undefined, root);
+  expect(readFileSync(join(root, "contract.types.ts"), "utf8")).toContain("export type Input");
 });
 
 test("a folder of controllers that is not there is a problem, but not where it is the one that every project has by default", () => {
