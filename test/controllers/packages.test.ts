@@ -1,5 +1,6 @@
 // What npm packages lean on besides their own code: Node's HTTP client, and what they ask for while they load. The same code runs here in Node
 // and in a cell, and must come to the same.
+import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import http, { createServer } from "node:http";
@@ -7,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { createEgress } from "#daemon/egress/egress.ts";
-import { openBench, put } from "./harness.ts";
+import { contractOf, openBench, put } from "./harness.ts";
 
 const server = createServer((request, response) => {
   const path = (request.url ?? "").split("?")[0];
@@ -371,4 +372,9 @@ test("what is imported as data is the controller's, the project's or a package's
   );
   expect(await refused(`import "nosy"; export default () => 1;`)).toContain("node_modules/nosy/index.js:1:18 a bundle");
   expect(await refused(text("/dev/zero"))).toContain("/dev/zero is not a regular file");
+
+  put(join(root, "controllers/pipe/contract.yaml"), JSON.stringify(contractOf("pipe")));
+  execFileSync("mkfifo", [join(root, "controllers/pipe/handler.ts")]);
+  const waited = await bench.failure(bench.runtime.build(join(root, "controllers/pipe")));
+  expect(waited.message).toContain("handler.ts:1:1 handler.ts is not a regular file");
 });

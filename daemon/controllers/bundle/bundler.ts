@@ -1,5 +1,5 @@
 // A controller's handler and everything it imports -> one script and its source map. Incremental: esbuild keeps what did not change.
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import {
   type BuildContext,
@@ -84,6 +84,8 @@ export function openBundler(folder: string, root: string): Bundler {
     async build(changed = []) {
       const entry = HANDLER_FILES.find((name) => existsSync(join(folder, name)));
       if (!entry) return { ok: false, problems: [noHandler()], inputs };
+      // esbuild would wait for a pipe's writer.
+      if (!statSync(join(folder, entry)).isFile()) return { ok: false, problems: [noFile(entry)], inputs };
       try {
         // The context would keep what it has read of them.
         if ((await Promise.all(changed.map(hasTimeSetBack))).includes(true)) await close();
@@ -155,6 +157,11 @@ function noHandler(): SourceProblem {
     message: "The controller has no handler.",
     fix: `Add one of ${HANDLER_FILES.join(", ")} with a default export.`,
   };
+}
+
+function noFile(entry: string): SourceProblem {
+  const message = `${entry} is not a regular file.`;
+  return { ...noHandler(), file: entry, code: "build_failed", message, fix: "Put the handler's source there." };
 }
 
 function tooLarge(entry: string, code: string): SourceProblem {
