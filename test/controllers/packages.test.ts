@@ -346,6 +346,11 @@ test("what is imported as data is the controller's, the project's or a package's
 
   put(join(root, "controllers/reader/own.md"), "own");
   put(join(root, "prompts/shared.md"), "shared");
+  put(join(root, "tables/a/b.json"), "[5]");
+  put(
+    join(root, "lib/tables.ts"),
+    "export const table = (a: string, b: string) => require('../tables/' + a + '/' + b + '.json');",
+  );
   put(join(root, "node_modules/kind/index.js"), `module.exports = require("kinds/list.json");`);
   put(join(root, "node_modules/kinds/list.json"), "[1]");
   put(join(root, "node_modules/nosy/index.js"), `import data from "../../prompts/shared.md" with { type: "text" };`);
@@ -355,18 +360,23 @@ test("what is imported as data is the controller's, the project's or a package's
   put(join(elsewhere, "secret.json"), "[3]");
   put(join(root, "magic.yaml"), "version: 1");
   put(join(root, ".magic/token"), "t");
+  put(join(root, ".magic/state.json"), "[4]");
   symlinkSync(join(elsewhere, "linked"), join(root, "node_modules/linked"));
   symlinkSync(join(elsewhere, "secret.json"), join(root, "controllers/reader/link.json"));
 
   await bench.deploy(
     "carrier",
     `import own from "../reader/own.md" with { type: "text" }; import shared from "../../prompts/shared.md" with { type: "bytes" };
-    import kind from "kind"; import linked from "linked"; export default () => [own, shared.length, kind, linked];`,
+    import kind from "kind"; import linked from "linked"; import { table } from "../../lib/tables.ts";
+    export default () => [own, shared.length, kind, linked, table("a", "b")];`,
   );
-  expect(await bench.invoke("carrier")).toEqual(["own", 6, [1], [2]]);
+  expect(await bench.invoke("carrier")).toEqual(["own", 6, [1], [2], [5]]);
 
   for (const path of [join(elsewhere, "secret.json"), "./link.json", "../../magic.yaml", "../../.magic/token"])
     expect(await refused(text(path))).toContain("a bundle takes no data from");
+  expect(await refused(`export default ({ input }) => require("../../.magic/" + input + ".json");`)).toContain(
+    "handler.ts:1:1 a bundle",
+  );
   expect(await refused(`import data from "./link.json"; export default () => data;`)).toContain(
     "handler.ts:1:18 a bundle",
   );

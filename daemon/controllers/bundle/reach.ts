@@ -2,7 +2,7 @@
 // is in it: what is neither the controller's, nor plainly the project's, nor a package's is refused. Code may come from anywhere: it has to be
 // some, and a monorepo's lies where it likes.
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
-import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { dirname, isAbsolute, join, posix, relative, resolve, sep } from "node:path";
 import type { Message, Metafile, Plugin } from "esbuild";
 import { PROJECT_FILE } from "#shared/paths.ts";
 import { packageOf } from "./policy.ts";
@@ -24,20 +24,36 @@ export const regularFilesPlugin: Plugin = {
 /** An error for each import of data from elsewhere. `root`: the project's folder. */
 export function strayImports({ inputs }: Metafile, folder: string, root: string): Message[] {
   const places = { folder: realpathSync(folder), root: realPath(root) ?? root };
-  return Object.entries(inputs).flatMap(([name, { imports }]) =>
-    imports.flatMap(({ path, original = path }) => {
-      const input = inputs[path];
-      const isData = input !== undefined && (input.with !== undefined || !CODE.test(path));
-      const file = isData ? realPath(resolve(folder, pathOf(path))) : undefined;
-      const importer = resolve(folder, pathOf(name));
-      if (file === undefined || mayCarry(realPath(importer) ?? importer, file, places)) return [];
-      return [messageAt(name, importer, original, `a bundle takes no data from ${file}: it is not the controller's`)];
-    }),
+  return Object.entries(inputs).flatMap(([name, input]) => {
+    const isData = input.with !== undefined || !CODE.test(name);
+    const file = isData ? realPath(resolve(folder, pathOf(name))) : undefined;
+    if (file === undefined || isInside(places.folder, file) || packageOf(file) !== undefined) return [];
+    const text = `a bundle takes no data from ${file}: it is not the controller's`;
+    const imports = importsOf(name, inputs);
+    if (imports.length === 0) return [nowhere(text)];
+    return imports.flatMap(({ importer, original }) => {
+      const path = resolve(folder, pathOf(importer));
+      return mayReach(realPath(path) ?? path, file, places) ? [] : [messageAt(importer, path, original, text)];
+    });
+  });
+}
+
+/** Who imports it, and how that is written there: a path with variable parts lets in what lies below its fixed beginning. */
+function importsOf(name: string, inputs: Metafile["inputs"]): { importer: string; original: string }[] {
+  return Object.entries(inputs).flatMap(([importer, { imports }]) =>
+    imports
+      .filter(({ path }) => path === name || (path.includes("*") && name.startsWith(beginningOf(importer, path))))
+      .map(({ original = "" }) => ({ importer, original })),
   );
 }
 
-function mayCarry(importer: string, file: string, { folder, root }: { folder: string; root: string }): boolean {
-  if (isInside(folder, file) || packageOf(file) !== undefined) return true;
+function beginningOf(importer: string, path: string): string {
+  const [beginning = ""] = posix.join(posix.dirname(importer), path).split("*");
+  return beginning;
+}
+
+/** Of a file that is neither the controller's nor a package's. */
+function mayReach(importer: string, file: string, { folder, root }: { folder: string; root: string }): boolean {
   if (packageOf(importer) !== undefined) return false;
   // The project's own state and secrets lie there too.
   if (isInside(root, file)) return !/(^|[/\\])\./.test(relative(root, file)) && file !== join(root, PROJECT_FILE);
@@ -75,5 +91,9 @@ function messageAt(name: string, importer: string, original: string, text: strin
   const before = source.slice(0, Math.max(0, source.indexOf(original))).split("\n");
   const column = Math.max(0, (before.at(-1)?.length ?? 0) - 1);
   const location = { file: name, line: before.length, column, namespace: "", length: 0, lineText: "", suggestion: "" };
-  return { id: "", pluginName: "", text, location, notes: [], detail: undefined };
+  return { ...nowhere(text), location };
+}
+
+function nowhere(text: string): Message {
+  return { id: "", pluginName: "", text, location: null, notes: [], detail: undefined };
 }
