@@ -85,7 +85,8 @@ export function openBundler(folder: string, root: string): Bundler {
       const entry = HANDLER_FILES.find((name) => existsSync(join(folder, name)));
       if (!entry) return { ok: false, problems: [noHandler()], inputs };
       // esbuild would wait for a pipe's writer.
-      if (!statSync(join(folder, entry)).isFile()) return { ok: false, problems: [noFile(entry)], inputs };
+      if (statSync(join(folder, entry), { throwIfNoEntry: false })?.isFile() === false)
+        return { ok: false, problems: [noFile(entry)], inputs };
       try {
         // The context would keep what it has read of them.
         if ((await Promise.all(changed.map(hasTimeSetBack))).includes(true)) await close();

@@ -23,7 +23,7 @@ export const regularFilesPlugin: Plugin = {
 
 /** An error for each import of data from elsewhere. `root`: the project's folder. */
 export function strayImports({ inputs }: Metafile, folder: string, root: string): Message[] {
-  const places = { folder: realpathSync(folder), root: realPath(root) ?? root };
+  const places = { folder: realPath(folder) ?? folder, root: realPath(root) ?? root };
   return Object.entries(inputs).flatMap(([name, input]) => {
     const isData = input.with !== undefined || !CODE.test(name);
     const file = isData ? realPath(resolve(folder, pathOf(name))) : undefined;
@@ -72,7 +72,7 @@ function isInside(folder: string, file: string): boolean {
   return path !== ".." && !path.startsWith(`..${sep}`) && !isAbsolute(path);
 }
 
-/** Undefined for what is no file: esbuild has names for what it made itself. */
+/** Undefined for what is no file, or not any more: esbuild has names for what it made itself, and folders are renamed while they are built. */
 function realPath(path: string): string | undefined {
   try {
     return realpathSync(path);
@@ -87,7 +87,7 @@ function pathOf(name: string): string {
 }
 
 function messageAt(name: string, importer: string, original: string, text: string): Message {
-  const source = readFileSync(importer, "utf8");
+  const source = existsSync(importer) ? readFileSync(importer, "utf8") : "";
   const before = source.slice(0, Math.max(0, source.indexOf(original))).split("\n");
   const column = Math.max(0, (before.at(-1)?.length ?? 0) - 1);
   const location = { file: name, line: before.length, column, namespace: "", length: 0, lineText: "", suggestion: "" };
