@@ -372,7 +372,13 @@ test("what is imported as data is the controller's, the project's or a package's
   );
   expect(await bench.invoke("carrier")).toEqual(["own", 6, [1], [2], [5]]);
 
-  for (const path of [join(elsewhere, "secret.json"), "./link.json", "../../magic.yaml", "../../.magic/token"])
+  for (const path of [
+    join(elsewhere, "secret.json"),
+    join(elsewhere, "secret.json?#.js"),
+    "./link.json",
+    "../../magic.yaml",
+    "../../.magic/token",
+  ])
     expect(await refused(text(path))).toContain("a bundle takes no data from");
   expect(await refused(`export default ({ input }) => require("../../.magic/" + input + ".json");`)).toContain(
     "handler.ts:1:1 a bundle",

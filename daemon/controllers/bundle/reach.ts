@@ -25,15 +25,17 @@ export const regularFilesPlugin: Plugin = {
 export function strayImports({ inputs }: Metafile, folder: string, root: string): Message[] {
   const places = { folder: realPath(folder) ?? folder, root: realPath(root) ?? root };
   return Object.entries(inputs).flatMap(([name, input]) => {
-    const isData = input.with !== undefined || !CODE.test(name);
-    const file = isData ? realPath(resolve(folder, pathOf(name))) : undefined;
+    // Most are plain code, and to look at each file would cost a build time.
+    if (input.with === undefined && CODE.test(name) && !/[?#]/.test(name)) return [];
+    const file = fileOf(folder, name);
     if (file === undefined || isInside(places.folder, file) || packageOf(file) !== undefined) return [];
+    if (input.with === undefined && CODE.test(file)) return [];
     const text = `a bundle takes no data from ${file}: it is not the controller's`;
     const imports = importsOf(name, inputs);
     if (imports.length === 0) return [nowhere(text)];
     return imports.flatMap(({ importer, original }) => {
-      const path = resolve(folder, pathOf(importer));
-      return mayReach(realPath(path) ?? path, file, places) ? [] : [messageAt(importer, path, original, text)];
+      const path = fileOf(folder, importer) ?? folder;
+      return mayReach(path, file, places) ? [] : [messageAt(importer, path, original, text)];
     });
   });
 }
@@ -81,13 +83,15 @@ function realPath(path: string): string | undefined {
   }
 }
 
-/** esbuild's name of an input, without the attributes that it was imported with. */
-function pathOf(name: string): string {
-  return name.replace(/ with \{ type: '[^']*' \}$/, "");
+/** The file behind esbuild's name of an input, which the attributes and the query that it was imported with follow. */
+function fileOf(folder: string, name: string): string | undefined {
+  let path = name.replace(/ with \{ type: '[^']*' \}$/, "");
+  while (/[?#]/.test(path) && !existsSync(resolve(folder, path))) path = path.replace(/[?#][^?#]*$/, "");
+  return realPath(resolve(folder, path));
 }
 
 function messageAt(name: string, importer: string, original: string, text: string): Message {
-  const source = existsSync(importer) ? readFileSync(importer, "utf8") : "";
+  const source = statSync(importer, { throwIfNoEntry: false })?.isFile() ? readFileSync(importer, "utf8") : "";
   const before = source.slice(0, Math.max(0, source.indexOf(original))).split("\n");
   const column = Math.max(0, (before.at(-1)?.length ?? 0) - 1);
   const location = { file: name, line: before.length, column, namespace: "", length: 0, lineText: "", suggestion: "" };
