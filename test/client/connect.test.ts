@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { cp, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
@@ -178,6 +178,12 @@ test("absent, running, stale, foreign and wedged are told apart", async () => {
   await rm(join(root, ".magic", "daemon.json"));
   await writeFile(join(root, ".magic", "daemon.json"), JSON.stringify(runtime("http://127.0.0.1:9")), { mode: 0o644 });
   expect(await inspectDaemon(root)).toMatchObject({ state: "foreign", detail: expect.stringContaining("mode 644") });
+});
+
+test("a daemon that was killed and is not gone yet is no wedged one", async () => {
+  const dying = spawn("sleep", ["0.3"]);
+  place("http://127.0.0.1:9", { pid: dying.pid ?? 0, pid_started: processStarted(dying.pid ?? 0) });
+  expect((await inspectDaemon(root)).state).toBe("stale");
 });
 
 test.each(["mkdir", "mkfifo"])("a runtime file that is none is neither read nor waited for: %s", async (make) => {

@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test, vi } from "vitest";
 import { readRuntimeFile, readStartingMark } from "#client/daemon/files.ts";
 import { VERSION } from "#contract/protocol.ts";
-import { isSameProcess } from "#shared/process-identity.ts";
+import { isSameProcess, processStarted } from "#shared/process-identity.ts";
 import { listen } from "#test/listen.ts";
 import { gone, launcher, type Project, temporaryProject, until } from "./magic.ts";
 import { asOlderNode } from "./older-node.ts";
@@ -88,6 +88,21 @@ test("after kill -9 the next start takes over the stale files, and no process th
   await writeFile(path, JSON.stringify({ ...runtime, pid: process.pid }), { mode: 0o600 });
   expect((await made.magic(["daemon", "stop", "--json"])).json).toMatchObject({ stopped: false });
   expect((await start(made)).code).toBe(0);
+});
+
+test("a daemon that was killed and is not gone yet is waited for: the start's is another one", async () => {
+  const made = await temporaryProject();
+  const { json } = await start(made);
+  const path = join(made.root, ".magic", "daemon.json");
+  const runtime = JSON.parse(await readFile(path, "utf8")) as Record<string, unknown>;
+  await made.magic(["daemon", "stop"]);
+  // Lives for a while and listens nowhere, as a process does that a signal ends on a busy machine.
+  const dying = spawn("sleep", ["2"]);
+  const ended = { ...runtime, pid: dying.pid, pid_started: processStarted(dying.pid ?? 0) };
+  await writeFile(path, JSON.stringify(ended), { mode: 0o600 });
+  const outcome = await start(made);
+  expect([outcome.code, outcome.stderr]).toEqual([0, ""]);
+  expect([json["pid"], dying.pid]).not.toContain(outcome.json["pid"]);
 });
 
 test("a port that was asked for and is taken is an error that names its holder", async () => {

@@ -1,4 +1,5 @@
 // What is there for a root: a daemon that runs, one that only seems to, or none. Looks, and changes nothing.
+import { setTimeout as sleep } from "node:timers/promises";
 import { isMagicError } from "#contract/errors.ts";
 import { PROTOCOL, type RuntimeFile } from "#contract/protocol.ts";
 import type { DaemonInfo } from "#contract/wire/daemon.ts";
@@ -23,6 +24,8 @@ export interface Inspection {
 
 const BUSY_AFTER = 1_000;
 const WEDGED_AFTER = 6_000;
+// A process that was killed closes its port before it is gone: milliseconds later, or seconds on a machine that is short of CPU.
+const DYING = 2_000;
 
 export async function inspectDaemon(root: string): Promise<Inspection> {
   const found = (state: DaemonState, detail: string, runtime?: RuntimeFile, info?: DaemonInfo): Inspection => ({
@@ -44,8 +47,8 @@ export async function inspectDaemon(root: string): Promise<Inspection> {
     return found("absent", "No daemon runs.");
   }
   const { pid, url } = runtime;
-  if (!isSameProcess(pid, runtime.pid_started))
-    return found("stale", `The daemon of the runtime file (pid ${pid}) has ended without a word.`, runtime);
+  const stale = () => found("stale", `The daemon of the runtime file (pid ${pid}) has ended without a word.`, runtime);
+  if (!isSameProcess(pid, runtime.pid_started)) return stale();
   if (runtime.protocol !== PROTOCOL)
     return found(
       "incompatible",
@@ -68,10 +71,20 @@ export async function inspectDaemon(root: string): Promise<Inspection> {
         runtime,
       );
     const silent = isMagicError(error) && error.code === "daemon_unavailable" && error.extra["reason"] !== "foreign";
-    if (silent && isSameProcess(pid, runtime.pid_started))
-      return found("wedged", `The daemon (pid ${pid}) lives, but nothing answers at ${url}.`, runtime);
-    return found("foreign", `Something at ${url} is not this root's daemon: ${(error as Error).message}`, runtime);
+    if (!silent)
+      return found("foreign", `Something at ${url} is not this root's daemon: ${(error as Error).message}`, runtime);
+    if (await endsSoon(runtime)) return stale();
+    return found("wedged", `The daemon (pid ${pid}) lives, but nothing answers at ${url}.`, runtime);
   }
+}
+
+async function endsSoon({ pid, pid_started }: RuntimeFile): Promise<boolean> {
+  const until = performance.now() + DYING;
+  while (isSameProcess(pid, pid_started)) {
+    if (performance.now() > until) return false;
+    await sleep(20);
+  }
+  return true;
 }
 
 function ask(runtime: RuntimeFile): Promise<DaemonInfo> {

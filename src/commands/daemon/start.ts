@@ -1,5 +1,5 @@
 // magic daemon start: the same document whether it was started now or runs already.
-import { type StartResult, startDaemon, tellCrash } from "#client/daemon/connect.ts";
+import { type StartOptions, type StartResult, startDaemon, tellCrash } from "#client/daemon/connect.ts";
 import { daemonDocument, readCrashNote } from "#client/daemon/files.ts";
 import { inspectDaemon, keepDaemon } from "#client/daemon/inspect.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
@@ -23,7 +23,7 @@ export default defineCommand<Options>({
     const root = findRoot(globals.root, env, cwd).path;
     const crash = readCrashNote(root);
     if (crash) tellCrash(root, crash, output.warn);
-    const started = await startDaemon({
+    const started = await startAnswering({
       root,
       host: options.host,
       port: portOf(options.port),
@@ -31,7 +31,6 @@ export default defineCommand<Options>({
       flags: flagsOf(options),
       env,
     });
-    if (!started.started) await requireAnswer(root);
     for (const note of started.notes) output.note(note);
     if (options.foreground && !started.started)
       throw new MagicError("daemon_owned", `A daemon runs for ${root} already (pid ${started.runtime.pid}).`);
@@ -55,16 +54,21 @@ export default defineCommand<Options>({
   },
 });
 
-// A script goes on with what is printed: that a process lives is not enough.
-async function requireAnswer(root: string): Promise<void> {
-  const { state, detail } = await inspectDaemon(root);
-  if (state === "wedged" || state === "foreign")
-    throw new MagicError("daemon_unavailable", detail, {
-      extra: {
-        reason: state,
-        next: "`magic daemon restart` ends it and starts another one; `magic doctor` says more.",
-      },
-    });
+// A script goes on with what is printed: that a process lives is not enough. One that was found may have been about to end.
+async function startAnswering(options: StartOptions): Promise<StartResult> {
+  for (;;) {
+    const result = await startDaemon(options);
+    if (result.started) return result;
+    const { state, detail } = await inspectDaemon(options.root);
+    if (state === "running" || state === "busy") return result;
+    if (state === "wedged" || state === "foreign")
+      throw new MagicError("daemon_unavailable", detail, {
+        extra: {
+          reason: state,
+          next: "`magic daemon restart` ends it and starts another one; `magic doctor` says more.",
+        },
+      });
+  }
 }
 
 // What was asked for and the daemon that runs does not do.
