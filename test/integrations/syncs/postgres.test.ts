@@ -523,6 +523,24 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     ).toEqual([]);
   });
 
+  test("an identity column that the source lacks numbers the rows of every refresh on, whether the table is replaced or refreshed in place", async () => {
+    await source.query("CREATE TABLE tickets (id int PRIMARY KEY); INSERT INTO tickets SELECT generate_series(1, 3)");
+    for (const more of ["", "CREATE VIEW looks AS SELECT id FROM tickets"]) {
+      await target.query(`DROP TABLE IF EXISTS tickets CASCADE;
+        CREATE TABLE tickets (id int PRIMARY KEY, n smallint GENERATED ALWAYS AS IDENTITY UNIQUE); ${more};
+        INSERT INTO tickets SELECT generate_series(101, 105)`);
+      expect(await sync(ends("tickets")), more).toMatchObject({ error: null, records_synced: 3 });
+      expect(await target.query("SELECT max(n)::text FROM tickets"), more).toEqual([{ max: "8" }]);
+      expect(await target.query("INSERT INTO tickets VALUES (4) RETURNING n::text"), more).toEqual([{ n: "9" }]);
+    }
+    // A trigger that fills a column in is asked before the column is called empty.
+    await target.query(`CREATE TABLE stamped (id int PRIMARY KEY, at text NOT NULL);
+      CREATE FUNCTION stamp() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN new.at := ''now''; RETURN new; END';
+      CREATE TRIGGER stamps BEFORE INSERT ON stamped FOR EACH ROW EXECUTE FUNCTION stamp()`);
+    expect(await sync({ ...ends("tickets"), table: "stamped" })).toMatchObject({ error: null, records_synced: 3 });
+    expect(await target.lines("stamped")).toEqual(["(1,now)", "(2,now)", "(3,now)"]);
+  });
+
   test("rows of other tables stay where the sync has no key for those that they refer to, or the run is refused", async () => {
     await source.query("CREATE TABLE parents (id int, v text); INSERT INTO parents VALUES (1, 'older'), (1, 'new')");
     await target.query(`CREATE TABLE parents (id serial PRIMARY KEY, v text); INSERT INTO parents VALUES (1, 'old'), (2, 'gone');

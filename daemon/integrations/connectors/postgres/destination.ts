@@ -233,7 +233,7 @@ function sessionOf(parts: Parts): WriteSession {
         const { plan, loading } = begun();
         request.waiting(`the lock of ${formatObjectName(target)}`);
         if (loading.how === "shadow" && !exchanged)
-          await swap(link, { ...target, oid: existing?.oid ?? null }, loading.name, renames);
+          await swap(link, { ...target, oid: existing?.oid ?? null }, loading.name, plan, renames);
         await writeState(link, target.schema, request, state, plan.sourceSchema);
         request.waiting("the destination's commit");
         await link.run(`COMMIT; ${BEGIN}`);

@@ -8,7 +8,7 @@ import type { Column } from "../../engine/types.ts";
 import type { TableInfo } from "./catalog.ts";
 import type { PostgresLink } from "./connect.ts";
 import { ident } from "./sql.ts";
-import { mustStay } from "./swap.ts";
+import { mustStay, numberOn } from "./swap.ts";
 import { binaryAlike, hashedAlike, nativeOf } from "./types.ts";
 
 export interface PrepareParts {
@@ -103,6 +103,8 @@ export async function prepare(parts: PrepareParts, plan: WritePlan, final: strin
       await link.run(
         `CREATE ${kind}TABLE ${table} (LIKE ${final} INCLUDING ALL EXCLUDING INDEXES EXCLUDING STATISTICS ${less})${storage}`,
       );
+      if (stays) await letNulls(link, table, final, plan, FILLED_IN);
+      else await numberOn(link, existing.oid, table, plan);
       await alter(table);
       // In place, the table itself must take the new columns.
       const later = stays ? altering(final) : null;
@@ -168,11 +170,26 @@ export async function makeStage(
     `CREATE TEMP TABLE _magic_stage (LIKE ${final} INCLUDING DEFAULTS INCLUDING CONSTRAINTS ${generated.length > 0 ? "" : "INCLUDING GENERATED"}) ON COMMIT DROP`,
   );
   const table = "pg_temp._magic_stage";
-  // What nobody sends the table fills in by itself, by an identity or a trigger: the rows have it only there.
+  await letNulls(link, table, final, plan, "true");
+  return { how: "stage", table, name: "_magic_stage", stays: true };
+}
+
+// By an identity, or by a trigger that sees each row before it goes in.
+const FILLED_IN =
+  "(t.attidentity <> '' OR EXISTS (SELECT FROM pg_trigger WHERE tgrelid = t.attrelid AND NOT tgisinternal AND tgtype & 7 = 7))";
+
+// What nobody sends the destination's table may fill in by itself: rows that pass through `table` on their way lack it there.
+async function letNulls(
+  link: PostgresLink,
+  table: string,
+  final: string,
+  plan: WritePlan,
+  where: string,
+): Promise<void> {
   const [left] = await link.rows<{ steps: string | null }>(
-    "SELECT string_agg(format('ALTER COLUMN %I DROP NOT NULL', attname), ', ') AS steps FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND attnotnull AND attname::text <> ALL ($2::text[])",
-    [table, plan.columns.map(({ name }) => name)],
+    `SELECT string_agg(format('ALTER COLUMN %I DROP NOT NULL', t.attname), ', ') AS steps FROM pg_attribute t JOIN pg_attribute a ON a.attrelid = $1::regclass AND a.attname = t.attname AND a.attnotnull
+      WHERE t.attrelid = $2::regclass AND t.attnum > 0 AND t.attname::text <> ALL ($3::text[]) AND ${where}`,
+    [table, final, plan.columns.map(({ name }) => name)],
   );
   if (left?.steps) await link.run(`ALTER TABLE ${table} ${left.steps}`);
-  return { how: "stage", table, name: "_magic_stage", stays: true };
 }

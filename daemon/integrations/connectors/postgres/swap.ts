@@ -2,7 +2,7 @@
 // something hangs on the old table (a view, a foreign key, a trigger, a policy), its rows are exchanged in place. In one transaction.
 import { MagicError } from "#contract/errors.ts";
 import type { Reject } from "#contract/sync.ts";
-import { DELETED_AT } from "../../engine/destination.ts";
+import { DELETED_AT, type WritePlan } from "../../engine/destination.ts";
 import { belongings } from "./belongings.ts";
 import type { PostgresLink } from "./connect.ts";
 import { stillReferred } from "./errors.ts";
@@ -76,11 +76,23 @@ export async function mustStay(link: PostgresLink, oid: string): Promise<boolean
   return row?.stay === "true";
 }
 
+/** Before the first row: identity columns that the rows do not bring are numbered from where the old table's numbers end. */
+export async function numberOn(link: PostgresLink, old: string, shadow: string, plan: WritePlan): Promise<void> {
+  for (const sequence of await ownedSequences(link, old, shadow, plan))
+    if (!sequence.brought) await continueSequence(link, sequence);
+}
+
 /** Drops the old table and gives the shadow its name, owner, grants and the names of its indexes. */
-export async function swap(link: PostgresLink, place: Place, shadowName: string, renames: Renames): Promise<void> {
+export async function swap(
+  link: PostgresLink,
+  place: Place,
+  shadowName: string,
+  plan: WritePlan,
+  renames: Renames,
+): Promise<void> {
   const shadow = `${ident(place.schema)}.${ident(shadowName)}`;
   const final = `${ident(place.schema)}.${ident(place.name)}`;
-  const sequences = place.oid === null ? [] : await ownedSequences(link, place.oid, shadow);
+  const sequences = place.oid === null ? [] : await ownedSequences(link, place.oid, shadow, plan);
   const more = place.oid === null ? [] : await belongings(link, place.oid);
   if (place.oid !== null) {
     await copyGrants(link, place.oid, shadow);
@@ -88,12 +100,12 @@ export async function swap(link: PostgresLink, place: Place, shadowName: string,
     for (const { kind, old, column } of sequences)
       if (kind === "serial") await link.run(`ALTER SEQUENCE ${old} OWNED BY ${shadow}.${column}`);
     await link.runBetweenReaders(`DROP TABLE ${final}`);
-    // An identity column has a sequence of its own: it takes the old one's name and goes on where that was.
-    for (const { kind, ours, name, value, called } of sequences)
-      if (kind === "identity" && ours !== null) {
-        await link.run(`SELECT setval(${literal(ours)}, ${value}, ${called})`);
-        await link.run(`ALTER SEQUENCE ${ours} RENAME TO ${name}`);
-      }
+    // An identity column has a sequence of its own: it takes the old one's name and goes on where that was, or where the rows have got it.
+    for (const sequence of sequences) {
+      if (sequence.ours === null) continue;
+      if (sequence.brought) await continueSequence(link, sequence);
+      await link.run(`ALTER SEQUENCE ${sequence.ours} RENAME TO ${sequence.name}`);
+    }
   }
   await link.run(`ALTER TABLE ${shadow} RENAME TO ${ident(place.name)}`);
   const constraints = [...renames.constraints];
@@ -119,19 +131,30 @@ interface OwnedSequence {
   readonly old: string;
   readonly name: string;
   readonly column: string;
+  /** Whether the rows have values for the column. */
+  readonly brought: boolean;
   /** The shadow's, of an identity column. */
   readonly ours: string | null;
   readonly value: string;
   readonly called: string;
 }
 
-async function ownedSequences(link: PostgresLink, old: string, shadow: string): Promise<OwnedSequence[]> {
+async function continueSequence(link: PostgresLink, { ours, value, called }: OwnedSequence): Promise<void> {
+  if (ours !== null) await link.run(`SELECT setval(${literal(ours)}, ${value}, ${called})`);
+}
+
+async function ownedSequences(
+  link: PostgresLink,
+  old: string,
+  shadow: string,
+  { columns }: WritePlan,
+): Promise<OwnedSequence[]> {
   const rows = await link.rows<Record<string, string | null>>(
-    `SELECT d.deptype AS kind, s.oid::regclass::text AS old, quote_ident(s.relname) AS name, quote_ident(a.attname) AS column,
+    `SELECT d.deptype AS kind, s.oid::regclass::text AS old, quote_ident(s.relname) AS name, quote_ident(a.attname) AS column, (a.attname::text = ANY ($3::text[]))::text AS brought,
             CASE WHEN d.deptype = 'i' THEN pg_get_serial_sequence($2, a.attname) END AS ours
        FROM pg_depend d JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S' JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
       WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1::oid AND d.deptype IN ('a', 'i')`,
-    [old, shadow],
+    [old, shadow, columns.map(({ name }) => name)],
   );
   const sequences: OwnedSequence[] = [];
   for (const row of rows) {
@@ -144,6 +167,7 @@ async function ownedSequences(link: PostgresLink, old: string, shadow: string): 
       old: name,
       name: row["name"] ?? "",
       column: row["column"] ?? "",
+      brought: row["brought"] === "true",
       ours: row["ours"] ?? null,
       value: place?.v ?? "1",
       called: place?.c ?? "false",
