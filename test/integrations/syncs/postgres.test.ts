@@ -541,6 +541,21 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(await target.lines("stamped")).toEqual(["(1,now)", "(2,now)", "(3,now)"]);
   });
 
+  test("tables that take no ON CONFLICT are merged into: with rules, and with a deferrable constraint beside the key's index", async () => {
+    await source.query("CREATE TABLE plain_rows (id int, v int); INSERT INTO plain_rows VALUES (1, 1), (2, 2)");
+    const keyed = { mode: "incremental", cursor_field: "v", primary_key: ["id"] } as const;
+    for (const [table, more] of [
+      ["ruled", "CREATE RULE r AS ON INSERT TO ruled DO ALSO NOTIFY ruled"],
+      ["deferring", "ALTER TABLE deferring ADD UNIQUE (id) DEFERRABLE"],
+    ] as const) {
+      await target.query(
+        `CREATE TABLE ${table} (id int PRIMARY KEY, v int, own int); INSERT INTO ${table} VALUES (1, 0, 7); ${more}`,
+      );
+      expect((await sync(ends("plain_rows", table), keyed)).error, table).toBeNull();
+      expect(await target.lines(table)).toEqual(["(1,1,7)", "(2,2,)"]);
+    }
+  });
+
   test("rows of other tables stay where the sync has no key for those that they refer to, or the run is refused", async () => {
     await source.query("CREATE TABLE parents (id int, v text); INSERT INTO parents VALUES (1, 'older'), (1, 'new')");
     await target.query(`CREATE TABLE parents (id serial PRIMARY KEY, v text); INSERT INTO parents VALUES (1, 'old'), (2, 'gone');

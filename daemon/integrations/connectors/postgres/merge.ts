@@ -116,7 +116,8 @@ export async function putter({ link, table, plan, generated }: MergeTarget): Pro
       await link.run(insert(from));
       await checked();
     };
-  if (await hasUniqueIndex(link, table, key)) {
+  const { there, barred } = await uniqueIndexes(link, table, key);
+  if (there && !barred) {
     const set = sets("EXCLUDED");
     const conflict = set === "" ? "DO NOTHING" : `DO UPDATE SET ${set}`;
     return async (from) => {
@@ -186,13 +187,24 @@ async function mayReplace({ link, table, plan, generated }: MergeTarget): Promis
 }
 
 export async function hasUniqueIndex(link: PostgresLink, table: string, key: readonly string[]): Promise<boolean> {
-  const [row] = await link.rows<{ there: string }>(
-    `SELECT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = $1::regclass AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+  return (await uniqueIndexes(link, table, key)).there;
+}
+
+// `barred`: ON CONFLICT, which takes a deferrable index beside another one for its own, and no table with rules for what it may do.
+async function uniqueIndexes(
+  link: PostgresLink,
+  table: string,
+  key: readonly string[],
+): Promise<{ there: boolean; barred: boolean }> {
+  const [row] = await link.rows<{ there: string | null; barred: string | null }>(
+    `SELECT bool_or(i.indimmediate)::text AS there,
+            (bool_or(NOT i.indimmediate) OR EXISTS (SELECT FROM pg_rewrite WHERE ev_class = $1::regclass AND ev_type IN ('2', '3')))::text AS barred
+       FROM pg_index i WHERE i.indrelid = $1::regclass AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
         AND (SELECT array_agg(a.attname::text ORDER BY a.attname) FROM unnest(i.indkey::int[]) WITH ORDINALITY k(n, at) JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.n WHERE k.at <= i.indnkeyatts)
-          = (SELECT array_agg(x ORDER BY x COLLATE "C") FROM unnest($2::text[]) x))::text AS there`,
+          = (SELECT array_agg(x ORDER BY x COLLATE "C") FROM unnest($2::text[]) x)`,
     [table, [...key]],
   );
-  return row?.there === "true";
+  return { there: row?.there === "true", barred: row?.barred === "true" };
 }
 
 // Rows without the key that was asked for: they could not be told from others, and would come again at every run.
