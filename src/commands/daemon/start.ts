@@ -60,7 +60,6 @@ async function startAnswering(options: StartOptions): Promise<StartResult> {
     const result = await startDaemon(options);
     if (result.started) return result;
     const { state, detail } = await inspectDaemon(options.root);
-    if (state === "running" || state === "busy") return result;
     if (state === "wedged" || state === "foreign")
       throw new MagicError("daemon_unavailable", detail, {
         extra: {
@@ -68,6 +67,7 @@ async function startAnswering(options: StartOptions): Promise<StartResult> {
           next: "`magic daemon restart` ends it and starts another one; `magic doctor` says more.",
         },
       });
+    if (state !== "stale" && state !== "absent") return result;
   }
 }
 
