@@ -155,7 +155,7 @@ function wire(foundation: Foundation, identity: Identity, gateway: GatewayPipeli
   const sockets = useUpgrades(
     fastify,
     {
-      ...{ authenticator, hostGuard, host, open: activity.open },
+      ...{ authenticator, hostGuard, host, newestOn: activity.newestOn },
       ...{ draining: () => draining, onAnswer: identity.audit.record },
     },
     upgrades,

@@ -9,30 +9,44 @@ export interface Activity {
   idleFor(): number;
   /** The first holder that says that it must go on. */
   heldBy(): Promise<string | undefined>;
-  /** The replies to requests whose answer is not out yet, or that are still being sent; those of one connection in their order. */
-  readonly open: ReadonlySet<FastifyReply>;
+  /** Requests whose answer is not out yet, or that are still being sent. */
+  readonly open: ReadonlySet<IncomingMessage>;
+  /** The reply to the last request of a connection that is open. */
+  readonly newestOn: NewestOn;
   /** Adds a reason to go on, such as an enabled schedule. */
   hold(name: string, holds: () => boolean | Promise<boolean>): void;
 }
 
+export type NewestOn = (connection: Socket) => FastifyReply | undefined;
+
 export function useActivity(app: FastifyInstance, clock: Clock): Activity {
   const holders = new Map<string, () => boolean | Promise<boolean>>();
   let last = clock.monotonic();
-  const open = new Set<FastifyReply>();
+  const open = new Set<IncomingMessage>();
+  // Beside the set: what it has outgrown, V8 keeps until the next full collection, and with a reply the whole call. This one is as large as
+  // there are connections, since no entry is taken out.
+  const newest = new WeakMap<Socket, FastifyReply | undefined>();
+  const close = (reply: FastifyReply): void => {
+    const { raw } = reply.request;
+    open.delete(raw);
+    if (newest.get(raw.socket) === reply) newest.set(raw.socket, undefined);
+  };
   app.addHook("onRequest", (request, reply, done) => {
     if (!request.route.quiet) last = clock.monotonic();
-    open.add(reply);
+    open.add(request.raw);
+    newest.set(request.raw.socket, reply);
     done();
   });
   app.onRequestEnd((request, reply) => {
     if (!request.route.quiet) last = clock.monotonic();
     const { raw } = request;
-    if (raw.complete || raw.destroyed) open.delete(reply);
-    else onceSent(raw, () => open.delete(reply));
+    if (raw.complete || raw.destroyed) close(reply);
+    else onceSent(raw, () => close(reply));
   });
   holders.set("open requests", () => open.size > 0);
   return {
     open,
+    newestOn: (connection) => newest.get(connection),
     idleFor: () => clock.monotonic() - last,
     async heldBy() {
       for (const [name, holds] of holders) if (await holds()) return name;
@@ -40,11 +54,6 @@ export function useActivity(app: FastifyInstance, clock: Clock): Activity {
     },
     hold: (name, holds) => void holders.set(name, holds),
   };
-}
-
-/** Of open requests the last one that came by this connection. */
-export function lastOf(open: Iterable<FastifyReply>, socket: Socket): FastifyReply | undefined {
-  return Array.from(open).findLast(({ request }) => request.raw.socket === socket);
 }
 
 /** At once where its answer is out, as it may be of one that has not come whole. */

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import type { FastifyReply } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import { newId } from "#shared/ids.ts";
-import { lastOf, onceAnswered } from "./activity.ts";
+import { type NewestOn, onceAnswered } from "./activity.ts";
 import { answerFor } from "./error-forms.ts";
 
 const known: Readonly<Record<string, [number, string, string]>> = {
@@ -20,14 +20,11 @@ const LF = 0x0a;
 /** Connections of which nothing more is read: Node tells anew of everything that still comes. */
 const refused = new WeakSet<Socket>();
 
-/**
- * `open`: the replies to requests whose answer is not out yet, or that have not come whole. `tell` hears of an answer that went out to what
- * is none of these.
- */
+/** `tell` hears of an answer that went out to what is none of the requests that are open. */
 export function answerMalformed(
   error: Error & { code?: string },
   socket: Socket,
-  open: Iterable<FastifyReply> = [],
+  newestOn: NewestOn = () => undefined,
   tell: (status: number, requestId: string) => void = () => {},
 ): void {
   // Before the end of a TLS handshake nothing can be told, and what is written keeps the connection open until it has gone out.
@@ -42,13 +39,13 @@ export function answerMalformed(
     socket.once("data", (bytes: Buffer) => {
       clearTimeout(silent);
       // Node's times begin anew with a request's first letter, and are over for who sends nothing but the empty lines before one.
-      if (bytes.every((byte) => byte === CR || byte === LF)) answerMalformed(error, socket, open, tell);
+      if (bytes.every((byte) => byte === CR || byte === LF)) answerMalformed(error, socket, newestOn, tell);
     });
     return;
   }
   if (refused.has(socket)) return;
   refused.add(socket);
-  const before = lastOf(open, socket);
+  const before = newestOn(socket);
   if (before === undefined) {
     answerUnknown(error, socket, tell);
     return;

@@ -2,7 +2,7 @@
 // and with which scope, what it accepts; then the body, its schema, the handler. Routes are registered by app.ts.
 import type { IncomingMessage, RequestListener, Server } from "node:http";
 import type { Socket } from "node:net";
-import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
+import fastify, { type FastifyInstance } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import type { AuditedCall } from "#daemon/identity/audit/trail.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
@@ -67,7 +67,7 @@ export function createHttp(options: HttpOptions): Http {
     genReqId: (raw) => requestIdOf(raw as IncomingMessage),
     bodyLimit: BODY_LIMIT,
     return503OnClosing: false,
-    clientErrorHandler: (error, socket) => answerMalformed(error, socket, activity.open, tellUnroutable),
+    clientErrorHandler: (error, socket) => answerMalformed(error, socket, activity.newestOn, tellUnroutable),
     frameworkErrors: (error, request, reply) => {
       reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
       sendError(error, request, reply, logger);
@@ -110,7 +110,7 @@ export function createHttp(options: HttpOptions): Http {
 }
 
 // Node takes one for busy on which nothing has come yet, as clients open them ahead, or half a head.
-export function idleCloser(server: Server, encrypted: boolean, open: Iterable<FastifyReply>): () => void {
+export function idleCloser(server: Server, encrypted: boolean, open: Iterable<IncomingMessage>): () => void {
   const sockets = new Set<Socket>();
   server.on(encrypted ? "secureConnection" : "connection", (socket: Socket) => {
     sockets.add(socket);
@@ -118,7 +118,7 @@ export function idleCloser(server: Server, encrypted: boolean, open: Iterable<Fa
   });
   server.on("upgrade", ({ socket }: IncomingMessage) => sockets.delete(socket));
   return () => {
-    const busy = new Set(Array.from(open, ({ request }) => request.raw.socket));
+    const busy = new Set(Array.from(open, ({ socket }) => socket));
     for (const socket of sockets) if (!busy.has(socket) && socket.writableLength === 0) socket.destroy();
   };
 }

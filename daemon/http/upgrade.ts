@@ -1,12 +1,12 @@
 // WebSocket upgrades pass the same guards as requests: Host, Origin, credential, scope. What is refused gets an HTTP answer.
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import type { FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyInstance } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import type { Principal, Scope } from "#contract/identity.ts";
 import type { AuditedCall } from "#daemon/identity/audit/trail.ts";
-import { lastOf, onceAnswered } from "./activity.ts";
+import { type NewestOn, onceAnswered } from "./activity.ts";
 import { actionOf, claimedEnvironment } from "./audit.ts";
 import { answerFor, forCaller } from "./error-forms.ts";
 import { type Authenticator, checkExposure, remoteOf } from "./guards/authenticate.ts";
@@ -26,8 +26,7 @@ export interface UpgradeOptions {
   readonly hostGuard: HostGuard;
   readonly host: string;
   readonly draining: () => boolean;
-  /** The replies to requests whose answer is not out yet. */
-  readonly open: ReadonlySet<FastifyReply>;
+  readonly newestOn: NewestOn;
   /** Told of every upgrade, refused ones too: for the audit log. */
   readonly onAnswer: (answered: AuditedCall) => void;
 }
@@ -64,7 +63,7 @@ export function useUpgrades(
         });
       }, refused);
     // The answers to requests before it belong before its own, and not among a socket's frames.
-    const before = lastOf(options.open, request.socket);
+    const before = options.newestOn(request.socket);
     if (before) onceAnswered(before.raw, answer);
     else answer();
   });

@@ -56,9 +56,9 @@ test("one that brings empty lines alone once its time is over is answered, and n
 
 /** A server, what it says once a request is there, and what closes its idle connections. */
 async function closable(answer: (reply: FastifyReply) => unknown) {
-  const app = fastify({ clientErrorHandler: (error, socket) => answerMalformed(error, socket, open) });
+  const app = fastify({ clientErrorHandler: (error, socket) => answerMalformed(error, socket, newestOn) });
   useRequestEnd(app, createLogger({ sinks: [] }));
-  const { open } = useActivity(app, systemClock);
+  const { open, newestOn } = useActivity(app, systemClock);
   const closeIdle = idleCloser(app.server, false, open);
   app.addHook("onRequest", (_request, reply) => answer(reply));
   await app.listen({ port: 0, host: "127.0.0.1" });
