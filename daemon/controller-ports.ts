@@ -44,7 +44,7 @@ function llmPort(gateway: Gateway): LlmPort {
         principal: call.principal,
         requestId: call.requestId,
         body: call.body,
-        text: null,
+        raw: null,
         headers: {},
         idempotencyKey: null,
         controller: { name: call.controller, models: call.models ?? ["*"], usdPerDay: call.usdPerDay },

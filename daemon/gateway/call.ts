@@ -23,8 +23,8 @@ export interface GatewayCall {
   readonly requestId: string;
   /** The parsed body: a JSON object, nothing else is known about it yet; the pipeline validates it (format/validate.ts). */
   readonly body: Record<string, unknown>;
-  /** What was parsed: forwarded untouched where nothing has to change; the idempotency fingerprint is over its bytes. Null for in-process callers. */
-  readonly text: string | null;
+  /** The bytes that were parsed: forwarded untouched where nothing has to change; the idempotency fingerprint is over them. Null for in-process callers. */
+  readonly raw: Buffer | null;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly idempotencyKey: string | null;
   readonly controller: CallingController | null;

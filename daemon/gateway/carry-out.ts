@@ -193,7 +193,7 @@ async function attempt(journey: Journey, candidate: Candidate): Promise<ChatOutc
       return cost === null ? null : dollars(cost);
     },
   };
-  const same = { text: call.text, requestId: call.requestId, user: call.principal.gateway?.user ?? null };
+  const same = { raw: call.raw, requestId: call.requestId, user: call.principal.gateway?.user ?? null };
   let outcome: ChatOutcome;
   try {
     // Who has left takes up no stream: one that nobody reads would keep its place for ever.

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import { withExactIntegers } from "./exact-integers.ts";
-import { decodeBody, parseBody } from "./read-body.ts";
+import { parseBody } from "./read-body.ts";
 import { LARGE_BODY, markLargeBody } from "./validation.ts";
 
 /** Bytes that a route reads which does not say otherwise: the certificates of a connection and the columns of a sync fit in. */
@@ -20,20 +20,18 @@ export function useBodies(app: FastifyInstance): void {
     { parseAs: "buffer" },
     (request, raw, done) => {
       if (raw.length === 0) return done(null, undefined);
-      let text: string;
       let body: unknown;
       try {
-        text = decodeBody([raw]);
-        body = parseBody(text, MAX_DEPTH, parse);
+        body = parseBody(raw, MAX_DEPTH, parse);
       } catch (error) {
         return done(error as Error);
       }
-      if (request.route.surface === "core" && /\\u(d[89a-f]|0000)/i.test(text)) {
+      if (request.route.surface === "core" && /\\u(d[89a-f]|0000)/i.test(raw.toString("latin1"))) {
         const unfit = unfitText(body);
         if (unfit !== undefined) return done(new MagicError("invalid_request", unfit));
       }
       const exact = request.route.exactIntegersIn;
-      if (exact) body = withExactIntegers(body, text, exact);
+      if (exact) body = withExactIntegers(body, raw.toString("utf8"), exact);
       if (raw.length > LARGE_BODY) markLargeBody(body);
       done(null, body);
     },

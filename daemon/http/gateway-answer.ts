@@ -30,7 +30,7 @@ export async function answerCall(
       principal: request.principal,
       requestId: request.id,
       body: sent.body,
-      text: sent.text,
+      raw: sent.raw,
       headers: request.headers,
       idempotencyKey: typeof key === "string" ? key : null,
       controller: null,

@@ -673,7 +673,7 @@ test("a server that refuses the token's user beside texts to embed is asked with
   const before = upstream.requests.length;
   const embed = (body: { input: string; user?: string }) =>
     provider.embed?.(
-      { request: body, text: null, requestId: "req_test", user: "u1" },
+      { request: body, raw: null, requestId: "req_test", user: "u1" },
       targetOf("openai", upstream, "embedding"),
       optionsOf(),
     );
@@ -689,7 +689,7 @@ test("a refusal that repeats a long request keeps its status, of chats and of te
   const target = targetOf("openai", upstream);
   const refused = { kind: "failure", failure: { kind: "invalid", status: 422, upstreamStatus: 422 }, usage: null };
   expect(await provider.chat(callOf(request), target, optionsOf())).toMatchObject(refused);
-  const call = { request: { input: "hi" }, text: null, requestId: "req_test", user: null };
+  const call = { request: { input: "hi" }, raw: null, requestId: "req_test", user: null };
   expect(await provider.embed?.(call, target, optionsOf())).toMatchObject(refused);
 });
 
@@ -700,7 +700,7 @@ test("numbers of a server that gives no base64 come as base64 to who asks for it
   upstream.answer = (response) => void response.end(JSON.stringify({ object: "list", data, model: "m", usage }));
   for (const encoding_format of ["base64", "float", undefined] as const) {
     const asked = { input: "hi", ...(encoding_format && { encoding_format }) };
-    const call = { request: asked, text: null, requestId: "req_test", user: null };
+    const call = { request: asked, raw: null, requestId: "req_test", user: null };
     const got = await provider.embed?.(call, targetOf("openai", upstream), optionsOf());
     if (got?.kind !== "completion") throw new Error(JSON.stringify(got));
     const { embedding } = JSON.parse(String(got.body)).data[0];
@@ -713,7 +713,7 @@ test("embeddings say in the specification's form what they cost, and an error be
   const data = [{ object: "embedding", index: 0, embedding: [0.5] }];
   const embedded = async (answer: object) => {
     upstream.answer = (response) => void response.end(JSON.stringify(answer));
-    const call = { request: { input: "hi" }, text: null, requestId: "req_test", user: null };
+    const call = { request: { input: "hi" }, raw: null, requestId: "req_test", user: null };
     return provider.embed?.(call, targetOf("openai", upstream), optionsOf());
   };
   // Voyage counts the total alone.

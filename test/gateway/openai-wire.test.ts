@@ -72,7 +72,11 @@ describe("what goes to the provider", () => {
     const text =
       '{ "messages" : [{"role":"user","content":"a \\"model\\": b","x":1e400}],\n "model":"openai/gpt-x" , "vendor_new": [1,{"model":2}] }';
     const request = JSON.parse(text);
-    await provider.chat(callOf(request, { text }), targetOf("openai", upstream, "gpt-x"), optionsOf());
+    await provider.chat(
+      callOf(request, { raw: Buffer.from(text) }),
+      targetOf("openai", upstream, "gpt-x"),
+      optionsOf(),
+    );
     expect(upstream.requests[0]?.body).toBe(text.replace("openai/gpt-x", "gpt-x"));
     expect(upstream.requests[0]?.path).toBe("/v1/chat/completions");
     expect(upstream.requests[0]?.headers.authorization).toBe("Bearer sk-canary-0123456789abcdef");
@@ -81,7 +85,7 @@ describe("what goes to the provider", () => {
   test("a key that stands twice is not forwarded as it came", async () => {
     upstream.answer = (response) => void response.end(JSON.stringify(completion));
     const text = '{"model":"forbidden","messages":[{"role":"user","content":"x"}],"model":"gpt-x"}';
-    const call = callOf(JSON.parse(text), { text });
+    const call = callOf(JSON.parse(text), { raw: Buffer.from(text) });
     await provider.chat(call, targetOf("openai", upstream, "gpt-x"), optionsOf());
     expect(upstream.requests[0]?.body).not.toContain("forbidden");
   });
@@ -95,7 +99,7 @@ describe("what goes to the provider", () => {
     ];
     for (const text of texts) {
       const request = JSON.parse(text);
-      const call = callOf(request, { text, user: "token" });
+      const call = callOf(request, { raw: Buffer.from(text), user: "token" });
       await provider.chat(call, targetOf("openai", upstream, "gpt-x"), optionsOf());
       const { body = "" } = upstream.requests.at(-1) ?? {};
       expect(JSON.parse(body)).toEqual({ ...request, model: "gpt-x", user: "token" });

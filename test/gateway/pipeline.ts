@@ -72,7 +72,7 @@ export function callOf(body: object, more: Partial<GatewayCall> = {}): GatewayCa
     principal: principal(),
     requestId: `req_${randomBytes(8).toString("hex")}`,
     body: body as Record<string, unknown>,
-    text: JSON.stringify(body),
+    raw: Buffer.from(JSON.stringify(body)),
     headers: {},
     idempotencyKey: null,
     controller: null,

@@ -284,7 +284,7 @@ test("many vectors keep nobody waiting, and too many are refused", async () => {
   const target = { provider: "sandbox", kind: "sandbox", model: "embedding", baseUrl: null, credentials: {} } as const;
   const embed = (count: number) =>
     sandboxProvider.embed?.(
-      { request: { input: Array(count).fill("x"), dimensions: 4096 }, text: null, requestId: "req_1", user: null },
+      { request: { input: Array(count).fill("x"), dimensions: 4096 }, raw: null, requestId: "req_1", user: null },
       target,
       { signal: new AbortController().signal, timeoutMs: 1_000, cost: () => 0 },
     );

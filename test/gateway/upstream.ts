@@ -72,7 +72,7 @@ export const agent = new Agent({ connections: 64 });
 export function callOf(request: object, more: Partial<ChatCall> = {}): ChatCall {
   return {
     request: request as ChatRequest,
-    text: JSON.stringify(request),
+    raw: Buffer.from(JSON.stringify(request)),
     requestId: "req_test",
     dropUnsupported: false,
     user: null,

@@ -1,4 +1,4 @@
-// What goes to an OpenAI-format upstream: the client's own text with single top-level members exchanged. Serialising a 64 kB body
+// What goes to an OpenAI-format upstream: the client's own bytes with single top-level members exchanged. Serialising a 64 kB body
 // again costs a quarter of a request's CPU; it also would not be the body that the client's prompt cache has seen.
 import { scanMembers } from "./scan.ts";
 
@@ -9,17 +9,22 @@ interface Edit {
 }
 
 /**
- * The body with members set (a value) or removed (undefined). Falls back to serialising `parsed` where the text cannot be trusted
- * to mean what was parsed (a key that stands twice) or there is none.
+ * The body with members set (a value) or removed (undefined). Falls back to serialising `parsed` where the bytes cannot be trusted
+ * to mean what was parsed (a key that stands twice) or there are none.
  */
-export function forwardBody(text: string | null, parsed: object, changes: Readonly<Record<string, unknown>>): string {
-  const edits = text === null ? null : editsOf(text, parsed, changes);
-  return text === null || edits === null ? JSON.stringify({ ...parsed, ...changes }) : edited(text, edits);
+export function forwardBody(
+  raw: Buffer | null,
+  parsed: object,
+  changes: Readonly<Record<string, unknown>>,
+): Buffer | string {
+  const edits = raw === null ? null : editsOf(raw, parsed, changes);
+  return raw === null || edits === null ? JSON.stringify({ ...parsed, ...changes }) : edited(raw, edits);
 }
 
-/** In their order in the text; null: it has to be serialised. */
-function editsOf(text: string, parsed: object, changes: Readonly<Record<string, unknown>>): Edit[] | null {
-  const { places, members } = scanMembers(text, Object.keys(changes));
+/** In their order in the bytes; null: it has to be serialised. */
+function editsOf(raw: Buffer, parsed: object, changes: Readonly<Record<string, unknown>>): Edit[] | null {
+  // A character for each byte: finding a quote in a string costs a third of finding it in a buffer.
+  const { places, members } = scanMembers(raw.toString("latin1"), Object.keys(changes));
   if (members !== Object.keys(parsed).length) return null;
   const edits: Edit[] = [];
   for (const { name, start, end } of places) {
@@ -35,18 +40,24 @@ function editsOf(text: string, parsed: object, changes: Readonly<Record<string, 
     if (changes[name] !== undefined) added += `${JSON.stringify(name)}:${JSON.stringify(changes[name])},`;
   }
   if (added) {
-    const open = text.indexOf("{") + 1;
+    const open = raw.indexOf(0x7b) + 1;
     edits.unshift({ start: open, end: open, text: members === 0 ? added.slice(0, -1) : added });
   }
   return edits;
 }
 
-function edited(text: string, edits: readonly Edit[]): string {
-  let body = "";
+function edited(raw: Buffer, edits: readonly Edit[]): Buffer {
+  if (edits.length === 0) return raw;
+  let length = raw.length;
+  for (const { start, end, text } of edits) length += Buffer.byteLength(text) - (end - start);
+  const body = Buffer.allocUnsafe(length);
   let from = 0;
-  for (const { start, end, text: put } of edits) {
-    body += text.slice(from, start) + put;
+  let to = 0;
+  for (const { start, end, text } of edits) {
+    to += raw.copy(body, to, from, start);
+    to += body.write(text, to);
     from = end;
   }
-  return body + text.slice(from);
+  raw.copy(body, to, from);
+  return body;
 }

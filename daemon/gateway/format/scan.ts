@@ -1,5 +1,5 @@
 // Where single members of a JSON text's top level lie, without parsing it: `forward.ts` exchanges one of them (the model's name) in the client's
-// own text instead of serialising the whole body again.
+// own bytes instead of serialising the whole body again.
 import { stringEnd } from "#shared/json-text.ts";
 
 /** A member's value: its first character, and one past its last. */
@@ -18,7 +18,7 @@ export interface Scanned {
 
 const QUOTE = 0x22;
 
-/** `names`: without what JSON escapes. Well-formedness is left to JSON.parse. */
+/** `names`: of ASCII, without what JSON escapes. Well-formedness is left to JSON.parse. */
 export function scanMembers(text: string, names: readonly string[]): Scanned {
   const places: Place[] = [];
   let members = 0;

@@ -237,5 +237,5 @@ function placeOf(owner: string, key: string): Place {
 // The bytes as they came, so `stream` is in it.
 function fingerprintOf(call: GatewayCall): string {
   const hash = createHash("sha256").update(`${call.operation}\0${call.controller?.name ?? ""}\0`);
-  return hash.update(call.text ?? JSON.stringify(call.body)).digest("hex");
+  return hash.update(call.raw ?? JSON.stringify(call.body)).digest("hex");
 }

@@ -40,7 +40,7 @@ export interface Credentials {
 export interface ChatCall {
   readonly request: ChatRequest;
   /** The body as it came; forwarded with only `model` exchanged where nothing else changes. Null for in-process callers. */
-  readonly text: string | null;
+  readonly raw: Buffer | null;
   readonly requestId: string;
   /** Drop what the provider does not support, instead of 400. */
   readonly dropUnsupported: boolean;
@@ -131,7 +131,7 @@ export type ChatOutcome = CompletionOutcome | StreamOutcome | FailureOutcome;
 
 export interface EmbeddingCall {
   readonly request: EmbeddingRequest;
-  readonly text: string | null;
+  readonly raw: Buffer | null;
   readonly requestId: string;
   readonly user: string | null;
 }

@@ -36,7 +36,7 @@ export function checkCall(
   ]);
   const request = Object.fromEntries(members.filter(([, value]) => value !== undefined)) as ChatRequest;
   const dropped = Object.keys(call.request).filter((param) => left.has(param));
-  return { call: { ...call, request, text: null }, dropped };
+  return { call: { ...call, request, raw: null }, dropped };
 }
 
 function refused(message: string, param: string, code: string | null = null): FailureOutcome {

@@ -13,13 +13,13 @@ import { type Fields, isWhole } from "./conform.ts";
 import { streamFailure } from "./errors.ts";
 import { serviceOf } from "./services.ts";
 
-export function embeddingBody(call: EmbeddingCall, target: Target, given: Additions): string {
-  const { request, user, text } = call;
+export function embeddingBody(call: EmbeddingCall, target: Target, given: Additions): Buffer | string {
+  const { request, user, raw } = call;
   const changes: Record<string, unknown> = {};
   if (request.model !== target.model) changes["model"] = target.model;
   if (serviceOf(target).mistral) changes["user"] = undefined;
   else if (user !== null && request.user !== user) changes["user"] = given.user ? user : undefined;
-  return forwardBody(text, request, changes);
+  return forwardBody(raw, request, changes);
 }
 
 /** Throws UpstreamError for what are no embeddings. */

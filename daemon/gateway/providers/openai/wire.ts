@@ -87,7 +87,7 @@ interface Way extends Address {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-function post({ origin, path, headers }: Way, body: string, traceparent?: string): UpstreamRequest {
+function post({ origin, path, headers }: Way, body: Buffer | string, traceparent?: string): UpstreamRequest {
   return { origin, method: "POST", path, headers: traceparent ? { ...headers, traceparent } : headers, body };
 }
 
@@ -106,7 +106,7 @@ function remembered(make: (target: Target) => Way): (target: Target) => Way {
 
 const common = { "content-type": "application/json", accept: "*/*", "accept-encoding": "identity" };
 
-function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory, given: Additions): string {
+function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory, given: Additions): Buffer | string {
   const { request } = call;
   const changes = namedLimit(request, target);
   if (request.model !== target.model) changes["model"] = target.model;
@@ -119,7 +119,7 @@ function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory, given
   if (plain) Object.assign(changes, { user: undefined, ...mistralSeed(request) });
   else if (call.user !== null && request.user !== call.user) changes["user"] = given.user ? call.user : undefined;
   if (request.drop_unsupported !== undefined) changes["drop_unsupported"] = undefined;
-  const marked = narrow && (call.text === null || call.text.includes('"cache_control"'));
+  const marked = narrow && (call.raw === null || call.raw.includes('"cache_control"'));
   const said = reasoned(call, target, thoughts);
   const messages = portableMessages(marked ? unmarked(said, "content") : said, target);
   if (marked && Array.isArray(request.tools)) {
@@ -127,7 +127,7 @@ function chatBody(call: ChatCall, target: Target, thoughts: ThoughtMemory, given
     if (tools !== request.tools) changes["tools"] = tools;
   }
   if (messages !== request.messages) changes["messages"] = messages;
-  return forwardBody(call.text, request, changes);
+  return forwardBody(call.raw, request, changes);
 }
 
 function mistralSeed({ seed }: ChatRequest): object {
