@@ -9,9 +9,7 @@ export interface Activity {
   idleFor(): number;
   /** The first holder that says that it must go on. */
   heldBy(): Promise<string | undefined>;
-  /** Requests whose answer is not out yet, or that are still being sent. */
-  readonly open: ReadonlySet<IncomingMessage>;
-  /** The reply to the last request of a connection that is open. */
+  /** The reply to the last request of a connection whose answer is not out yet, or that is still being sent. */
   readonly newestOn: NewestOn;
   /** Adds a reason to go on, such as an enabled schedule. */
   hold(name: string, holds: () => boolean | Promise<boolean>): void;
@@ -22,18 +20,18 @@ export type NewestOn = (connection: Socket) => FastifyReply | undefined;
 export function useActivity(app: FastifyInstance, clock: Clock): Activity {
   const holders = new Map<string, () => boolean | Promise<boolean>>();
   let last = clock.monotonic();
-  const open = new Set<IncomingMessage>();
-  // Beside the set: what it has outgrown, V8 keeps until the next full collection, and with a reply the whole call. This one is as large as
-  // there are connections, since no entry is taken out.
+  let open = 0;
+  // No set of those that are open: the tables that one outgrows, again and again, V8 keeps until the next full collection, and with a reply
+  // the whole call. This one is as large as there are connections, since no entry is taken out.
   const newest = new WeakMap<Socket, FastifyReply | undefined>();
   const close = (reply: FastifyReply): void => {
-    const { raw } = reply.request;
-    open.delete(raw);
-    if (newest.get(raw.socket) === reply) newest.set(raw.socket, undefined);
+    const { socket } = reply.request.raw;
+    open--;
+    if (newest.get(socket) === reply) newest.set(socket, undefined);
   };
   app.addHook("onRequest", (request, reply, done) => {
     if (!request.route.quiet) last = clock.monotonic();
-    open.add(request.raw);
+    open++;
     newest.set(request.raw.socket, reply);
     done();
   });
@@ -43,9 +41,8 @@ export function useActivity(app: FastifyInstance, clock: Clock): Activity {
     if (raw.complete || raw.destroyed) close(reply);
     else onceSent(raw, () => close(reply));
   });
-  holders.set("open requests", () => open.size > 0);
+  holders.set("open requests", () => open > 0);
   return {
-    open,
     newestOn: (connection) => newest.get(connection),
     idleFor: () => clock.monotonic() - last,
     async heldBy() {

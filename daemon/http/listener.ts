@@ -9,7 +9,7 @@ import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Metrics } from "#daemon/telemetry/metrics.ts";
 import type { Tracer } from "#daemon/telemetry/trace.ts";
 import type { Clock } from "#shared/clock.ts";
-import { type Activity, useActivity } from "./activity.ts";
+import { type Activity, type NewestOn, useActivity } from "./activity.ts";
 import { BODY_LIMIT, useBodies } from "./body.ts";
 import { answerMalformed, KEEP_ALIVE_MS } from "./client-error.ts";
 import { sendError, useErrorHandler } from "./error-handler.ts";
@@ -105,12 +105,12 @@ export function createHttp(options: HttpOptions): Http {
     done();
   });
   useContentGuards(app);
-  const closeIdle = idleCloser(app.server, options.tls !== undefined, activity.open);
+  const closeIdle = idleCloser(app.server, options.tls !== undefined, activity.newestOn);
   return { fastify: app, activity, hostGuard, closeIdle };
 }
 
 // Node takes one for busy on which nothing has come yet, as clients open them ahead, or half a head.
-export function idleCloser(server: Server, encrypted: boolean, open: Iterable<IncomingMessage>): () => void {
+export function idleCloser(server: Server, encrypted: boolean, newestOn: NewestOn): () => void {
   const sockets = new Set<Socket>();
   server.on(encrypted ? "secureConnection" : "connection", (socket: Socket) => {
     sockets.add(socket);
@@ -118,8 +118,7 @@ export function idleCloser(server: Server, encrypted: boolean, open: Iterable<In
   });
   server.on("upgrade", ({ socket }: IncomingMessage) => sockets.delete(socket));
   return () => {
-    const busy = new Set(Array.from(open, ({ socket }) => socket));
-    for (const socket of sockets) if (!busy.has(socket) && socket.writableLength === 0) socket.destroy();
+    for (const socket of sockets) if (!newestOn(socket) && socket.writableLength === 0) socket.destroy();
   };
 }
 

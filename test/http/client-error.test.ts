@@ -58,11 +58,11 @@ test("one that brings empty lines alone once its time is over is answered, and n
 async function closable(answer: (reply: FastifyReply) => unknown) {
   const app = fastify({ clientErrorHandler: (error, socket) => answerMalformed(error, socket, newestOn) });
   useRequestEnd(app, createLogger({ sinks: [] }));
-  const { open, newestOn } = useActivity(app, systemClock);
-  const closeIdle = idleCloser(app.server, false, open);
+  const { newestOn, heldBy } = useActivity(app, systemClock);
+  const closeIdle = idleCloser(app.server, false, newestOn);
   app.addHook("onRequest", (_request, reply) => answer(reply));
   await app.listen({ port: 0, host: "127.0.0.1" });
-  return { app, open, closeIdle, port: (app.server.address() as AddressInfo).port };
+  return { app, heldBy, closeIdle, port: (app.server.address() as AddressInfo).port };
 }
 
 test("silent ones and those with half a head are closed when the server is to end, one whose answer is awaited is not", async () => {
@@ -97,19 +97,19 @@ test("one that is still sending what was refused is not cut off from its answer"
 });
 
 test("what was refused before it had come whole is an open request until it has, or until its connection ends", async () => {
-  const { app, open, port } = await closable((reply) => reply.code(401).send("who are you"));
+  const { app, heldBy, port } = await closable((reply) => reply.code(401).send("who are you"));
   const socket = connect(port, "127.0.0.1");
   const refused = async () => {
     socket.write("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf");
     await new Promise((resolve) => socket.once("data", resolve));
-    expect(open.size).toBe(1);
+    expect(await heldBy()).toBe("open requests");
   };
   await refused();
   socket.write(" more");
-  await expect.poll(() => open.size).toBe(0);
+  await expect.poll(heldBy).toBeUndefined();
   await refused();
   socket.destroy();
-  await expect.poll(() => open.size).toBe(0);
+  await expect.poll(heldBy).toBeUndefined();
   await app.close();
 });
 
@@ -136,12 +136,12 @@ test("one whose body nobody reads is answered all the same where it breaks off",
 });
 
 test("a stream that goes to one whose body breaks off ends with the connection, and nothing else does", async () => {
-  const { app, port, open } = await closable((reply) => reply.send(Readable.from(endless())));
+  const { app, port, heldBy } = await closable((reply) => reply.send(Readable.from(endless())));
   for (const broken of ["no chunk\r\n", ""]) {
     const head = "GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
     expect(await saidBy(port, [head, broken])).toMatch(/^HTTP\/1\.1 200 (?!.*HTTP\/1\.1)/s);
   }
-  await expect.poll(() => open.size).toBe(0);
+  await expect.poll(heldBy).toBeUndefined();
   await app.close();
 });
 
