@@ -7,6 +7,8 @@ import { runDaemon } from "./process/run.ts";
 // undici's constructor of a request, which every call passes, has 2,126 bytes.
 setFlagsFromString("--max-optimized-bytecode-size=2200");
 setFlagsFromString("--invocation-count-for-turbofan=8000");
+// A call passes so much code that there is no room for it near the processor: what is copied into each of its callers takes more of it.
+setFlagsFromString("--max-inlined-bytecode-size=250");
 // The limit that the command line sets (src/client/daemon/spawn.ts) is for what this thread holds; the others, which hold little, go by V8's own.
 setFlagsFromString("--initial-old-space-size=0");
 
