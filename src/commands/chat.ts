@@ -84,6 +84,7 @@ async function converse(
   const messages = [...system];
   const { output } = context;
   let client = first;
+  let lost = false;
   output.note(output.paint.dim("An empty line or Ctrl-C ends the conversation."));
   for (;;) {
     const line = await askLine(output.paint.bold("you: "));
@@ -92,15 +93,17 @@ async function converse(
     const content = line?.trim();
     if (!content) return;
     const question = { role: "user", content } as const;
+    // By now another daemon may run, or the one that was lost be gone: as it ends it still looks alive.
+    if (lost) client = await gatewayClientOf(context).catch(() => client);
     try {
       const { text } = await say(context, client, { ...body, messages: [...messages, question] });
       messages.push(question, { role: "assistant", content: text });
+      lost = false;
     } catch (error) {
       // What was said before is not to be lost for one answer.
       if (!isMagicError(error) || error.code === "interrupted") throw error;
       output.warn(`${error.message} The question is not part of the conversation: ask it again.`);
-      // Another daemon may run by then, and no question would reach it.
-      if (error.code === "daemon_unavailable") client = await gatewayClientOf(context).catch(() => client);
+      lost = error.code === "daemon_unavailable";
     }
   }
 }
