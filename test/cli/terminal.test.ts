@@ -37,6 +37,14 @@ function openTerminal() {
   };
 }
 
+/** Ctrl-Z behind what was typed, then `fg`, which shows this. */
+async function stopAndGoOn(terminal: ReturnType<typeof openTerminal>, typed: string, shown: string): Promise<void> {
+  terminal.type(`${typed}\u001a`);
+  await terminal.until("Stopped");
+  terminal.type("fg\n");
+  await terminal.until(shown);
+}
+
 const onTerminal = test.skipIf(spawnSync("script", ["--version"]).error !== undefined || process.platform !== "linux");
 
 onTerminal(
@@ -46,10 +54,7 @@ onTerminal(
     onTestFinished(() => void terminal.close());
     terminal.type(`${process.execPath} ${program} connector new; echo code=$?\n`);
     await terminal.until("The connector's name");
-    terminal.type("shop\u001a");
-    await terminal.until("Stopped");
-    terminal.type("fg\n");
-    await terminal.until("connector new");
+    await stopAndGoOn(terminal, "shop", "connector new");
     terminal.type("\r");
     await terminal.until("Where is the API?");
     terminal.type("\u0004");
@@ -94,10 +99,7 @@ onTerminal.each([
   onTestFinished(() => void terminal.close());
   terminal.type([process.execPath, ...flags, program, "chat\n"].join(" "));
   await terminal.until("you: ");
-  terminal.type("good \u001a");
-  await terminal.until("Stopped");
-  terminal.type("fg\n");
-  await terminal.until("you: ");
+  await stopAndGoOn(terminal, "good ", "you: ");
   terminal.type("morning\r");
   await terminal.until("sandbox/echo: 10 + 3 tokens");
   // A daemon that died on the way costs a question.

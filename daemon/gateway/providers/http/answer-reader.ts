@@ -84,7 +84,7 @@ export class AnswerReader implements ExchangeReader {
 
   end(): void {
     this.#toll.whole = true;
-    if (isStream(this.#headers)) this.#relay ??= this.#offered;
+    if (this.#offered && isStream(this.#headers)) this.#relay = this.#offered;
     const relay = this.#relay;
     if (relay) {
       relay.end();
