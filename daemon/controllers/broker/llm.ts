@@ -1,6 +1,7 @@
 // llm:chat: a completion through the gateway, in the controller's name.
 import { MagicError } from "#contract/errors.ts";
 import { fields } from "#contract/json-object.ts";
+import { PICO_PER_DOLLAR } from "#shared/money.ts";
 import type { Operation, Session } from "./session.ts";
 
 export const chat: Operation = async (session, args, _body, signal, span) => {
@@ -55,8 +56,6 @@ function count(session: Session, document: unknown): void {
   session.usage.cost_usd =
     Math.round((session.usage.cost_usd + number("cost_usd")) * PICO_PER_DOLLAR) / PICO_PER_DOLLAR;
 }
-
-const PICO_PER_DOLLAR = 1e12;
 
 /** OpenAI's error document as an error of the catalogue. */
 function failure(status: number, document: unknown): MagicError {

@@ -7,8 +7,9 @@
 // Daemons that share the state see each other's leases: one is raised no further than spending and the others' leave of the limit.
 import { setTimeout as sleep } from "node:timers/promises";
 import { MagicError } from "#contract/errors.ts";
-import { dollars, PICO_PER_DOLLAR } from "#daemon/gateway/pricing/price.ts";
+import { dollars } from "#daemon/gateway/pricing/price.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
+import { PICO_PER_DOLLAR } from "#shared/money.ts";
 import type { Account } from "./applicable.ts";
 import type { AccountChange, BudgetStore } from "./store.ts";
 

@@ -2,8 +2,7 @@
 // decimals is a whole number of them per token, so that sums never drift; what a call costs is rounded where its price has more. It becomes
 // dollars once, on the way out.
 import type { ServiceTier, TokenParts, TokenUsage } from "#daemon/gateway/format/usage.ts";
-
-export const PICO_PER_DOLLAR = 1_000_000_000_000;
+import { PICO_PER_DOLLAR } from "#shared/money.ts";
 
 /** Pico-dollars per token of each class, and per request. */
 export interface Rates {

@@ -1,7 +1,8 @@
 // The decision before the call: what would be asked of whom, what it may cost, and why the others would not be asked.
 import type { Principal } from "#contract/identity.ts";
 import type { RouteCandidate, RouteExplanation } from "#contract/wire/route.ts";
-import { dollars, PICO_PER_DOLLAR, type Price } from "#daemon/gateway/pricing/price.ts";
+import { dollars, type Price } from "#daemon/gateway/pricing/price.ts";
+import { PICO_PER_DOLLAR } from "#shared/money.ts";
 import type { Considered } from "./candidate.ts";
 import type { Plan } from "./plan.ts";
 import type { RequestShape } from "./request-shape.ts";
