@@ -61,8 +61,8 @@ function head({ status, headers }: GatewayAnswer) {
   return { status, headers };
 }
 
-function document(answer: GatewayAnswer & { readonly body: Uint8Array }): LlmAnswer {
-  return { ...head(answer), body: JSON.parse(Buffer.from(answer.body).toString()) as unknown };
+function document(answer: Exclude<GatewayAnswer, { stream: object }>): LlmAnswer {
+  return { ...head(answer), body: JSON.parse(String(answer.body)) as unknown };
 }
 
 /**

@@ -61,6 +61,22 @@ test("a secret of which another one is the beginning is hidden whole, and one li
   expect(lines[1]).toContain('"exact":"1","k[redacted]":"\\"[redacted]\\""');
 });
 
+test("a line of nothing but texts and numbers hides what any other one does", () => {
+  const told = (fields: Record<string, unknown>, ...secrets: string[]) => {
+    const lines: string[] = [];
+    createLogger({ sinks: [({ text }) => lines.push(text)], secrets: () => secrets }).info("told", fields);
+    return lines[0] as string;
+  };
+  const key = 'k"e\ny-\u00e9';
+  const written = [key, encodeURIComponent(key), "sk-0123456789abcdef"];
+  for (const of of written)
+    for (const more of [{}, { deep: {} }]) expect(told({ of, ...more }, key)).toMatch(/"of":"\[redacted\]"/);
+  expect(told({ of: 1.5, n: 1234567 }, "123456")).toContain('"of":1.5,"n":"[redacted]7"');
+  expect(told({ of: 1.5, n: 1234567 }, "other-123456")).toContain('"of":1.5,"n":1234567');
+  expect(told({ of: "\u009b31m\u2028", n: 1 })).toContain('"of":"\\u009b31m\\u2028","n":1');
+  expect(told({ of: "x".repeat(70_000) })).toContain('"truncated_from":70');
+});
+
 test("words of a configuration that say how it authenticates or what its key is are no secrets", () => {
   const config = {
     credentials: { auth_type: "oauth2.0", api_key: "k-123456", pat: "p-123456", keys: ["x-123456"] },

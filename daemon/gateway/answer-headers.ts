@@ -1,6 +1,6 @@
 // The headers by which the gateway tells what it did for a call.
 import type { Hold } from "./limits/limits.ts";
-import { dollars } from "./pricing/price.ts";
+import { dollarsText } from "./pricing/price.ts";
 import type { Notes } from "./providers/adapter.ts";
 import type { Attempted } from "./routing/attempts.ts";
 import type { Plan } from "./routing/plan.ts";
@@ -28,9 +28,7 @@ export function noteIn(headers: Record<string, string>, { dropped, responseForma
 /** `cost` in pico-dollars; null where it is not known. */
 export function priceIn(headers: Record<string, string>, cost: number | null): void {
   if (cost === null) return;
-  headers["x-magic-cost-usd"] = dollars(cost)
-    .toFixed(12)
-    .replace(/\.?0+$/, "");
+  headers["x-magic-cost-usd"] = dollarsText(cost);
 }
 
 // Clients give up an answer whose headers have 16 kB together, and unknown parameters are as many as a client sends.

@@ -3,7 +3,7 @@
 import type { Principal } from "#contract/identity.ts";
 import type { Span } from "#daemon/telemetry/trace.ts";
 import type { AbortNotice } from "#shared/abort.ts";
-import type { FrameSink } from "./providers/adapter.ts";
+import type { FrameSink, WholeBody } from "./providers/adapter.ts";
 
 export type Operation = "chat" | "embeddings";
 
@@ -52,7 +52,7 @@ interface AnswerHead {
   readonly cut?: () => boolean;
 }
 export type GatewayAnswer = AnswerHead &
-  ({ readonly body: Buffer; readonly stream?: never } | { readonly stream: AnswerStream; readonly body?: never });
+  ({ readonly body: WholeBody; readonly stream?: never } | { readonly stream: AnswerStream; readonly body?: never });
 
 /** The gateway as its callers see it. */
 export interface Gateway {

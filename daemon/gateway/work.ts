@@ -1,5 +1,6 @@
 // The signal of everything that is done for a call, and why it was aborted.
 import { type AbortNotice, abortSource } from "#shared/abort.ts";
+import { Deadline } from "#shared/deadline.ts";
 import { type Failure, failure } from "./providers/failure.ts";
 import type { Plan } from "./routing/plan.ts";
 
@@ -10,17 +11,16 @@ export class Work {
   stopped = false;
   readonly #source = abortSource();
   readonly #leave = () => this.#source.abort();
-  readonly #timer: NodeJS.Timeout;
+  readonly #deadline: Deadline;
   /** Where the client's leaving is told; null for a call that runs to its end regardless. */
   readonly #client: AbortNotice | null;
 
   constructor(client: AbortNotice, totalMs: number, detached: boolean) {
     this.#client = detached ? null : client;
-    this.#timer = setTimeout(() => {
+    this.#deadline = new Deadline(totalMs, () => {
       this.outOfTime = true;
       this.#source.abort();
-    }, totalMs);
-    this.#timer.unref();
+    });
     if (this.#client?.aborted) this.#source.abort();
     else this.#client?.addEventListener("abort", this.#leave, { once: true });
   }
@@ -48,7 +48,7 @@ export class Work {
   }
 
   end(): void {
-    clearTimeout(this.#timer);
+    this.#deadline.clear();
     this.#client?.removeEventListener("abort", this.#leave);
   }
 }

@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import { headers as names } from "#contract/protocol.ts";
 import type { Gateway, GatewayAnswer, Operation } from "#daemon/gateway/call.ts";
-import type { FrameSink } from "#daemon/gateway/providers/adapter.ts";
+import type { FrameSink, WholeBody } from "#daemon/gateway/providers/adapter.ts";
 import { abortSource } from "#shared/abort.ts";
 import type { RawBody } from "./raw-body.ts";
 
@@ -54,12 +54,12 @@ export async function answerCall(
 
 /** Calls that wait for the gateway. */
 let underWay = 0;
-type Ready = readonly [raw: ServerResponse, body: Buffer];
+type Ready = readonly [raw: ServerResponse, body: WholeBody];
 let ready: Ready[] = [];
 
 // Answers of one turn of the loop leave together: a write wakes whoever waits at the other end, and one that is awake already costs the
 // kernel a third. One that is alone has none to wait for.
-function endSoon(raw: ServerResponse, body: Buffer): void {
+function endSoon(raw: ServerResponse, body: WholeBody): void {
   if (ready.push([raw, body]) > 1) return;
   if (underWay === 0) endReady();
   else setImmediate(endReady);
@@ -73,7 +73,7 @@ function endReady(): void {
   const answers = ready;
   ready = [];
   for (const [raw, body] of answers)
-    if (body.length > SHORT) raw.end(body);
+    if (typeof body !== "string" && body.length > SHORT) raw.end(body);
     else raw.end(body.toString("latin1"), "latin1");
 }
 
@@ -83,7 +83,7 @@ function headLines(reply: FastifyReply, { headers, body }: GatewayAnswer): strin
   const own = reply.getHeaders();
   for (const name in own) if (!(name in headers)) lines.push(name, String(own[name]));
   for (const name in headers) lines.push(name, headers[name] ?? "");
-  if (body) lines.push("content-length", String(body.length));
+  if (body !== undefined) lines.push("content-length", String(body.length));
   return lines;
 }
 

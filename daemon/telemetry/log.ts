@@ -71,18 +71,27 @@ export function createLogger(options: LoggerOptions): Logger {
   const clock = options.clock ?? systemClock;
   let secrets: readonly string[] | undefined;
   let redact = redactor();
+  /** One of the secrets may be part of a number. */
+  let numeric = false;
   const redactorNow = () => {
     const now = options.secrets?.();
-    if (now !== secrets) redact = redactor(now);
+    if (now !== secrets) {
+      redact = redactor(now);
+      numeric = now?.some((secret) => /^[\d.eE+-]*$/.test(secret.trim())) ?? false;
+    }
     secrets = now;
     return redact;
   };
-  /** `members`: the line's JSON behind its opening brace. */
-  const write = (members: string) => {
+  /**
+   * `members`: the line's JSON behind its opening brace. `texts`: the texts among its values, where they alone can hold a secret: a third of a
+   * line, whose numbers and names are the program's own.
+   */
+  const write = (members: string, texts?: string) => {
     const cursor = sortable(clock.now());
     const strike = redactorNow();
+    const harmless = texts !== undefined && !numeric && members.length < MAX_LINE && isClean(texts, strike);
     // Whoever reads the file, or stands at the terminal of a daemon in the foreground, reads what strangers wrote.
-    const clean = withoutControls(redacted(bounded(members, strike), strike));
+    const clean = harmless ? members : withoutControls(redacted(bounded(members, strike), strike));
     const line = { cursor, text: `{"cursor":"${cursor}",${clean}` };
     for (const sink of options.sinks) sink(line);
   };
@@ -104,9 +113,9 @@ export function createLogger(options: LoggerOptions): Logger {
       (level: Level) =>
       (event: string, fields: LogFields = {}) => {
         if (!wanted(level)) return;
-        if (plain && isFlat(fields))
-          write(`"level":"${level}"${timestamp()},${membersOf(fields)}"event":${JSON.stringify(event)}}`);
-        else inner[level](fields, event);
+        const texts = plain ? textsOf(fields) : undefined;
+        if (texts === undefined) inner[level](fields, event);
+        else write(`"level":"${level}"${timestamp()},${membersOf(fields)}"event":${JSON.stringify(event)}}`, texts);
       };
     return {
       debug: at("debug"),
@@ -120,13 +129,15 @@ export function createLogger(options: LoggerOptions): Logger {
 }
 
 // The lines of every call hold nothing but texts and numbers: JSON itself writes them, in a fifth of the time. What may throw, go in
-// circles or be large is pino's.
-function isFlat(fields: LogFields): boolean {
+// circles or be large is pino's: undefined.
+function textsOf(fields: LogFields): string | undefined {
+  let texts = "";
   for (const key in fields) {
     const value = fields[key];
-    if (typeof value === "object" ? value !== null : typeof value === "bigint") return false;
+    if (typeof value === "string") texts += `${value}\n`;
+    else if (typeof value === "object" ? value !== null : typeof value === "bigint") return undefined;
   }
-  return true;
+  return texts;
 }
 
 function membersOf(fields: LogFields): string {
@@ -149,6 +160,10 @@ export function errorFields(error: unknown, depth = 3): LogFields {
   const code = isMagicError(error) ? error.code : (error as NodeJS.ErrnoException).code;
   const cause = error.cause === undefined || depth === 0 ? {} : { cause: errorFields(error.cause, depth - 1)["error"] };
   return { error: { name: error.name, message: error.message, ...(code && { code }), stack: error.stack, ...cause } };
+}
+
+function isClean(texts: string, strike: (text: string) => string): boolean {
+  return strike(texts) === texts && withoutControls(texts) === texts;
 }
 
 /** The texts and numbers of JSON. */

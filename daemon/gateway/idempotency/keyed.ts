@@ -6,6 +6,7 @@ import { MagicError } from "#contract/errors.ts";
 import { headers as names } from "#contract/protocol.ts";
 import type { GatewayAnswer, GatewayCall } from "#daemon/gateway/call.ts";
 import { errorEvent } from "#daemon/gateway/format/sse.ts";
+import type { WholeBody } from "#daemon/gateway/providers/adapter.ts";
 import { checkedKey, KEEP_MS } from "#daemon/identity/idempotency/state.ts";
 import type { Place, Sealer } from "#daemon/secrets/sealer.ts";
 import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
@@ -33,7 +34,7 @@ const LAST_LOOK_MS = 1_000;
 
 /** An answer that any number of callers can be given. */
 type Shared = { readonly status: number; readonly headers: Record<string, string> } & (
-  | { readonly body: Buffer; readonly recording?: never }
+  | { readonly body: WholeBody; readonly recording?: never }
   | { readonly recording: Recording; readonly body?: never }
 );
 
@@ -117,10 +118,10 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
       await store.finish({ owner, key, answer: sealer.seal(plain, placeOf(owner, key)) });
       taken.delete(id);
     };
-    if (answer.body) {
+    if (!answer.stream) {
       if (answer.undone) await release();
       // What nobody knows the outcome of stays open: that is what the next daemon says.
-      else if (!answer.cut?.()) await save(false, [answer.body]);
+      else if (!answer.cut?.()) await save(false, [Buffer.from(answer.body)]);
       return give({ status, headers, body: answer.body }, false);
     }
     const recording = createRecording(MAX_ANSWER);
@@ -194,7 +195,7 @@ function stored(row: KeyRow, fingerprint: string, sealer: Sealer): Shared {
     );
   const answer = decodeAnswer(sealer.open(row.answer, placeOf(row.owner, row.key)));
   const { status, headers } = answer;
-  if (answer.body) return { status, headers, body: answer.body };
+  if (!answer.stream) return { status, headers, body: answer.body };
   const recording = createRecording(Number.POSITIVE_INFINITY);
   // What was stored was complete: nothing has to be withheld.
   void answer.stream.pipe(recording.sink).then(() => recording.finish());

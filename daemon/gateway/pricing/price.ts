@@ -4,6 +4,10 @@
 import type { ServiceTier, TokenParts, TokenUsage } from "#daemon/gateway/format/usage.ts";
 import { PICO_PER_DOLLAR } from "#shared/money.ts";
 
+/** Of a pico-dollar in dollars. */
+const DECIMALS = 12;
+const ZERO = 0x30;
+
 /** Pico-dollars per token of each class, and per request. */
 export interface Rates {
   readonly input: number;
@@ -146,6 +150,15 @@ function worstAt(
 /** US dollars, the nearest double. */
 export function dollars(pico: number): number {
   return pico / PICO_PER_DOLLAR;
+}
+
+/** The same in full, whatever JSON would make of it: 0.0000105, not 1.05e-5. */
+export function dollarsText(pico: number): string {
+  const digits = String(pico).padStart(DECIMALS + 1, "0");
+  let end = digits.length;
+  const point = end - DECIMALS;
+  while (end > point && digits.charCodeAt(end - 1) === ZERO) end--;
+  return end === point ? digits.slice(0, point) : `${digits.slice(0, point)}.${digits.slice(point, end)}`;
 }
 
 /** Pico-dollars of an amount in dollars as people write it. */

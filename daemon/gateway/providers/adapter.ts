@@ -102,10 +102,13 @@ export interface StreamEnd {
   readonly failure: Failure | null;
 }
 
+/** JSON: its UTF-8, or a text of nothing but ASCII, which goes out as it is. */
+export type WholeBody = Buffer | string;
+
 export interface CompletionOutcome {
   readonly kind: "completion";
-  /** JSON, UTF-8, `usage.cost_usd` in place. */
-  readonly body: Buffer;
+  /** `usage.cost_usd` in place. */
+  readonly body: WholeBody;
   readonly usage: TokenUsage;
   readonly notes: Notes;
 }

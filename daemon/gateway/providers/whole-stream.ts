@@ -4,12 +4,12 @@ import { fields } from "#contract/json-object.ts";
 import { DONE } from "#daemon/gateway/format/sse.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import type { AbortNotice } from "#shared/abort.ts";
-import type { FrameSink, Notes, StreamEnd, StreamOutcome } from "./adapter.ts";
+import type { FrameSink, Notes, StreamEnd, StreamOutcome, WholeBody } from "./adapter.ts";
 import { failure } from "./failure.ts";
 
 /** `body`: a completion of OpenAI's form as a client would get it. `asked`: for a usage chunk. */
 export function wholeAsStream(
-  body: Buffer,
+  body: WholeBody,
   usage: TokenUsage,
   asked: boolean,
   signal: AbortNotice,
@@ -38,8 +38,8 @@ export function roomIn(sink: FrameSink, signal: AbortNotice): Promise<void> {
   });
 }
 
-function* frames(body: Buffer, asked: boolean): Generator<string> {
-  const { choices, usage, ...head } = JSON.parse(body.toString("utf8"));
+function* frames(body: WholeBody, asked: boolean): Generator<string> {
+  const { choices, usage, ...head } = JSON.parse(String(body));
   const chunk = (own: object[], counted: unknown = null) =>
     `data: ${JSON.stringify({ ...head, object: "chat.completion.chunk", choices: own, ...(asked ? { usage: counted } : {}) })}\n\n`;
   for (const { index, message, logprobs = null, finish_reason } of choices) {

@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import type { UpstreamRequest } from "#daemon/gateway/upstream/exchange.ts";
-import type { ChatCall, EmbeddingCall, Notes, ProviderKind, Target, Unsupported } from "./adapter.ts";
+import type { ChatCall, EmbeddingCall, Notes, ProviderKind, Target, Unsupported, WholeBody } from "./adapter.ts";
 import type { MemberNames } from "./anthropic/member-names.ts";
 import type { Failure } from "./failure.ts";
 
@@ -76,7 +76,7 @@ export interface Wire {
   /** Throws UpstreamError (`invalid`) for what cannot be translated. `fetchImage` goes out behind the egress guard. */
   prepare(call: ChatCall, target: Target, io: WireIo): Prepared | Promise<Prepared>;
   /** Reads a whole answer with a 2xx status. Throws UpstreamError. */
-  read(body: Buffer, context: ReadContext): { readonly body: Buffer; readonly usage: TokenUsage };
+  read(body: Buffer, context: ReadContext): { readonly body: WholeBody; readonly usage: TokenUsage };
   /** Reads one streamed answer with a 2xx status; its events go to `emit`. */
   decoder(context: ReadContext, emit: Emit): StreamDecoder;
   /** Reads an answer with another status. */
@@ -92,7 +92,7 @@ export interface EmbeddingWire {
     call: EmbeddingCall,
     target: Target,
     cost: ReadContext["cost"],
-  ): { readonly body: Buffer; readonly usage: TokenUsage };
+  ): { readonly body: WholeBody; readonly usage: TokenUsage };
 }
 
 export interface WireIo {

@@ -5,6 +5,7 @@ import type { Dispatcher } from "undici";
 import { isMagicError } from "#contract/errors.ts";
 import { type Failure, type FailureKind, failure } from "#daemon/gateway/providers/failure.ts";
 import type { AbortNotice } from "#shared/abort.ts";
+import { Deadline } from "#shared/deadline.ts";
 import { type BodyDecoder, bodyDecoder } from "./decode.ts";
 
 export interface UpstreamRequest {
@@ -69,22 +70,22 @@ class Running implements Exchange, Dispatcher.DispatchHandler {
   #paused = false;
   #received = 0;
   #linger: NodeJS.Timeout | null = null;
-  #timer: NodeJS.Timeout | null = null;
-  /** Since when the provider is silent, by the monotonic clock: a timer that began anew at each piece would cost several times as much. */
+  #deadline: Deadline | null = null;
+  /** Since when the provider is silent, by the monotonic clock: a limit that began anew at each piece would cost several times as much. */
   #silentSince = 0;
   readonly #aborted = () => this.#settle(failure("aborted", "The client left."));
+
+  readonly #late = () => {
+    const silent = performance.now() - this.#silentSince;
+    const { timeoutMs } = this.#options;
+    if (silent < timeoutMs) this.#wait(silent);
+    else this.#settle(failure("timeout", `The provider was silent for ${timeoutMs} ms.`));
+  };
 
   constructor(reader: ExchangeReader, options: ExchangeOptions) {
     this.#reader = reader;
     this.#options = options;
     this.#wait(options.spentMs ?? 0);
-  }
-
-  static late(running: Running): void {
-    const silent = performance.now() - running.#silentSince;
-    const { timeoutMs } = running.#options;
-    if (silent < timeoutMs) running.#wait(silent);
-    else running.#settle(failure("timeout", `The provider was silent for ${timeoutMs} ms.`));
   }
 
   start(dispatcher: Dispatcher, { origin, path, method, headers, body }: UpstreamRequest): void {
@@ -148,7 +149,7 @@ class Running implements Exchange, Dispatcher.DispatchHandler {
     if (this.#over || this.#paused) return;
     this.#paused = true;
     this.#controller?.pause();
-    if (this.#timer) clearTimeout(this.#timer);
+    this.#deadline?.clear();
   }
 
   resume(): void {
@@ -198,13 +199,12 @@ class Running implements Exchange, Dispatcher.DispatchHandler {
   /** For the rest of the time, of which the silence has taken so many milliseconds. */
   #wait(silentMs: number): void {
     this.#silentSince = performance.now() - silentMs;
-    this.#timer = setTimeout(Running.late, Math.max(1, Math.ceil(this.#options.timeoutMs - silentMs)), this);
+    this.#deadline = new Deadline(this.#options.timeoutMs - silentMs, this.#late);
   }
 
   #stop(): void {
     this.#over = true;
-    if (this.#timer) clearTimeout(this.#timer);
-    this.#timer = null;
+    this.#deadline?.clear();
     this.#options.signal.removeEventListener("abort", this.#aborted);
     this.#decoder?.close();
   }

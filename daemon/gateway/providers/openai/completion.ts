@@ -4,6 +4,7 @@ import { fields } from "#contract/json-object.ts";
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
 import { estimateUsage } from "#daemon/gateway/format/estimate.ts";
 import { onTier, type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
+import type { WholeBody } from "../adapter.ts";
 import { readAnswer, spliceCost } from "../cost.ts";
 import { noAnswer, UpstreamError } from "../failure.ts";
 import { secretsOf } from "../secrets.ts";
@@ -31,7 +32,7 @@ export function readCompletion(
   body: Buffer,
   context: ReadContext,
   thoughts: ThoughtMemory,
-): { body: Buffer; usage: TokenUsage } {
+): { readonly body: WholeBody; readonly usage: TokenUsage } {
   const parsed = readAnswer(body);
   const { answer } = parsed;
   if (answer["error"]) {

@@ -4,7 +4,7 @@ import { fields, string } from "#contract/json-object.ts";
 import { forwardBody } from "#daemon/gateway/format/forward.ts";
 import { noUsage, promptTokens, type TokenUsage, usageFromWire } from "#daemon/gateway/format/usage.ts";
 import { estimateEmbeddingTokens } from "#daemon/gateway/pricing/estimate.ts";
-import type { AttemptOptions, EmbeddingCall, Target } from "../adapter.ts";
+import type { AttemptOptions, EmbeddingCall, Target, WholeBody } from "../adapter.ts";
 import { readAnswer, spliceCost } from "../cost.ts";
 import { noAnswer, UpstreamError } from "../failure.ts";
 import { secretsOf } from "../secrets.ts";
@@ -28,7 +28,7 @@ export function readEmbeddings(
   { request }: EmbeddingCall,
   target: Target,
   costOf: AttemptOptions["cost"],
-): { readonly body: Buffer; readonly usage: TokenUsage } {
+): { readonly body: WholeBody; readonly usage: TokenUsage } {
   const parsed = readAnswer(body);
   const { error, data, usage: shown } = parsed.answer;
   if (error) throw new UpstreamError(streamFailure(error, secretsOf(target)));
