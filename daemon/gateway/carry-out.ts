@@ -97,10 +97,10 @@ export async function carryOut(
     parts.ledger.touch();
     throw error;
   }
-  const work = new Work(call.signal, plan.totalTimeoutMs, detached);
+  const dispatchedAt = parts.clock.monotonic();
+  const work = new Work(call.signal, dispatchedAt + plan.totalTimeoutMs, detached);
   parts.underWay.add(work);
   const span = spanOf(parts.tracer, call, plan);
-  const dispatchedAt = parts.clock.monotonic();
   const journey = {
     parts,
     engagement,

@@ -171,7 +171,7 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
       const spender = spenderOf(principal, shape.user, controller);
       const accounts = accountsOf(engagement, principal, controller, spender, clock.now());
       const plan = await withinBudgets(considerRoute(engagement, router, call, shape), budgets, accounts);
-      return explanationOf(plan, shape, principal);
+      return explanationOf(plan, shape, principal, router);
     },
     usage: (query) => ledger.usage(query),
     flush: () => ledger.flush(),

@@ -15,9 +15,10 @@ export class Work {
   /** Where the client's leaving is told; null for a call that runs to its end regardless. */
   readonly #client: AbortNotice | null;
 
-  constructor(client: AbortNotice, totalMs: number, detached: boolean) {
+  /** @param until milliseconds of the monotonic clock. */
+  constructor(client: AbortNotice, until: number, detached: boolean) {
     this.#client = detached ? null : client;
-    this.#deadline = new Deadline(totalMs, () => {
+    this.#deadline = new Deadline(until, () => {
       this.outOfTime = true;
       this.#source.abort();
     });

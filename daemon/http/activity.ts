@@ -2,7 +2,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyInstance, FastifyReply } from "fastify";
-import type { Clock } from "#shared/clock.ts";
 
 export interface Activity {
   /** Milliseconds since a request last began or ended; health checks do not count. */
@@ -17,9 +16,9 @@ export interface Activity {
 
 export type NewestOn = (connection: Socket) => FastifyReply | undefined;
 
-export function useActivity(app: FastifyInstance, clock: Clock): Activity {
+export function useActivity(app: FastifyInstance): Activity {
   const holders = new Map<string, () => boolean | Promise<boolean>>();
-  let last = clock.monotonic();
+  let last = performance.now();
   let open = 0;
   // No set of those that are open: the tables that one outgrows, again and again, V8 keeps until the next full collection, and with a reply
   // the whole call. This one is as large as there are connections, since no entry is taken out.
@@ -30,13 +29,13 @@ export function useActivity(app: FastifyInstance, clock: Clock): Activity {
     if (newest.get(socket) === reply) newest.set(socket, undefined);
   };
   app.addHook("onRequest", (request, reply, done) => {
-    if (!request.route.quiet) last = clock.monotonic();
+    if (!request.route.quiet) last = request.startedAt;
     open++;
     newest.set(request.raw.socket, reply);
     done();
   });
-  app.onRequestEnd((request, reply) => {
-    if (!request.route.quiet) last = clock.monotonic();
+  app.onRequestEnd((request, reply, _status, endedAt) => {
+    if (!request.route.quiet) last = endedAt;
     const { raw } = request;
     if (raw.complete || raw.destroyed) close(reply);
     else onceSent(raw, () => close(reply));
@@ -44,7 +43,7 @@ export function useActivity(app: FastifyInstance, clock: Clock): Activity {
   holders.set("open requests", () => open > 0);
   return {
     newestOn: (connection) => newest.get(connection),
-    idleFor: () => clock.monotonic() - last,
+    idleFor: () => performance.now() - last,
     async heldBy() {
       for (const [name, holds] of holders) if (await holds()) return name;
       return undefined;

@@ -82,7 +82,7 @@ export function createHttp(options: HttpOptions): Http {
   useValidation(app);
   useBodies(app);
   useRequestEnd(app, logger);
-  const activity = useActivity(app, options.clock);
+  const activity = useActivity(app);
   useRequestLog(app, options);
   const hostGuard = createHostGuard({ host: options.host, names: options.hostNames, publicHost: options.publicHost });
   app.addHook("onRequest", (request, _reply, done) => {

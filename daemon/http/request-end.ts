@@ -3,8 +3,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
 
-/** `status` is what was answered, or 499 when the caller left before. */
-export type RequestEndListener = (request: FastifyRequest, reply: FastifyReply, status: number) => void;
+/** `status` is what was answered, or 499 when the caller left before; `endedAt` is of the same clock as the request's `startedAt`. */
+export type RequestEndListener = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  status: number,
+  endedAt: number,
+) => void;
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -36,9 +41,10 @@ export function useRequestEnd(app: FastifyInstance, logger: Logger): void {
     reply.raw.on("close", () => {
       const status = reply.raw.writableFinished ? reply.raw.statusCode : CLIENT_CLOSED;
       if (status === CLIENT_CLOSED) request.left?.();
+      const endedAt = performance.now();
       for (const listener of listeners) {
         try {
-          listener(request, reply, status);
+          listener(request, reply, status, endedAt);
         } catch (error) {
           logger.error("request.end_failed", { request_id: request.id, ...errorFields(error) });
         }

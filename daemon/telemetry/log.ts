@@ -86,8 +86,8 @@ export function createLogger(options: LoggerOptions): Logger {
    * `members`: the line's JSON behind its opening brace. `texts`: the texts among its values, where they alone can hold a secret: a third of a
    * line, whose numbers and names are the program's own.
    */
-  const write = (members: string, texts?: string) => {
-    const cursor = sortable(clock.now());
+  const write = (now: number, members: string, texts?: string) => {
+    const cursor = sortable(now);
     const strike = redactorNow();
     const harmless = texts !== undefined && !numeric && members.length < MAX_LINE && isClean(texts, strike);
     // Whoever reads the file, or stands at the terminal of a daemon in the foreground, reads what strangers wrote.
@@ -95,7 +95,7 @@ export function createLogger(options: LoggerOptions): Logger {
     const line = { cursor, text: `{"cursor":"${cursor}",${clean}` };
     for (const sink of options.sinks) sink(line);
   };
-  const timestamp = () => `,"time":"${rfc3339(clock.now())}"`;
+  const timestamp = (now = clock.now()) => `,"time":"${rfc3339(now)}"`;
   const root = pino(
     {
       base: null,
@@ -104,7 +104,7 @@ export function createLogger(options: LoggerOptions): Logger {
       timestamp,
       formatters: { level: (label) => ({ level: label }) },
     },
-    { write: (line: string) => write(line.slice(1).trimEnd()) },
+    { write: (line: string) => write(clock.now(), line.slice(1).trimEnd()) },
   );
   const minimum = options.minimum ?? (() => "info");
   const wanted = (level: Level) => levels.indexOf(level) >= levels.indexOf(minimum());
@@ -114,8 +114,9 @@ export function createLogger(options: LoggerOptions): Logger {
       (event: string, fields: LogFields = {}) => {
         if (!wanted(level)) return;
         const texts = plain ? textsOf(fields) : undefined;
-        if (texts === undefined) inner[level](fields, event);
-        else write(`"level":"${level}"${timestamp()},${membersOf(fields)}"event":${JSON.stringify(event)}}`, texts);
+        if (texts === undefined) return inner[level](fields, event);
+        const now = clock.now();
+        write(now, `"level":"${level}"${timestamp(now)},${membersOf(fields)}"event":${JSON.stringify(event)}}`, texts);
       };
     return {
       debug: at("debug"),

@@ -76,10 +76,10 @@ export function createTracer(options: { readonly clock?: Clock; readonly interva
   let begun = 0;
 
   // Under more load the others are kept only if something in them fails: what is not kept costs next to nothing.
-  const wanted = (): boolean => {
-    const now = Math.floor(clock.monotonic() / 1_000);
-    if (now !== second) {
-      second = now;
+  const wanted = (now: number): boolean => {
+    const current = Math.floor(now / 1_000);
+    if (current !== second) {
+      second = current;
       begun = 0;
     }
     return ++begun <= MAX_REQUESTS;
@@ -116,7 +116,11 @@ export function createTracer(options: { readonly clock?: Clock; readonly interva
   };
 
   return {
-    start: (name, from) => new OpenSpan(name, from, familyOf(from.parent) ?? new Family(clock, keep, wanted())),
+    start(name, from) {
+      const now = clock.monotonic();
+      const family = familyOf(from.parent) ?? new Family(clock, now, keep, wanted(now));
+      return new OpenSpan(name, from, family, now);
+    },
     spansOf: (requestId) =>
       [...(older.get(requestId) ?? []), ...(newer.get(requestId) ?? [])]
         .map((span) => span.record())
@@ -136,6 +140,8 @@ export function createTracer(options: { readonly clock?: Clock; readonly interva
  */
 class Family {
   readonly clock: Clock;
+  /** What makes a moment of the monotonic clock one of the wall's, as it was when the first of them began. */
+  readonly toWall: number;
   readonly keep: (span: EndedSpan) => void;
   /** Once a span has failed: all of them, those that ended before it too. */
   kept: boolean;
@@ -143,8 +149,9 @@ class Family {
   last: OpenSpan | undefined;
   ended = 0;
 
-  constructor(clock: Clock, keep: (span: EndedSpan) => void, kept: boolean) {
+  constructor(clock: Clock, now: number, keep: (span: EndedSpan) => void, kept: boolean) {
     this.clock = clock;
+    this.toWall = clock.now() - now;
     this.keep = keep;
     this.kept = kept;
   }
@@ -164,7 +171,6 @@ class OpenSpan implements Span, EndedSpan {
   readonly #incoming: { readonly traceId: string; readonly spanId: string } | undefined;
   #traceId: string | undefined;
   #spanId: string | undefined;
-  readonly #wall: number;
   readonly #began: number;
   #ended = -1;
   /** The span of its family that ended before it, while neither is kept. */
@@ -172,14 +178,13 @@ class OpenSpan implements Span, EndedSpan {
   #attributes: Attributes;
   #more: Attributes | (() => Attributes) = none;
 
-  constructor(name: string, from: SpanStart, family: Family) {
+  constructor(name: string, from: SpanStart, family: Family, now: number) {
     this.requestId = from.requestId;
     this.family = family;
     this.#parent = from.parent;
     this.#incoming = from.parent ? undefined : parseTraceparent(from.traceparent);
     this.#name = name;
-    this.#wall = family.clock.now();
-    this.#began = family.clock.monotonic();
+    this.#began = now;
     this.#attributes = from.attributes ?? none;
   }
 
@@ -203,7 +208,8 @@ class OpenSpan implements Span, EndedSpan {
   }
 
   child(name: string, attributes: Attributes = none): Span {
-    return new OpenSpan(name, { requestId: this.requestId, parent: this, attributes }, this.family);
+    const { requestId, family } = this;
+    return new OpenSpan(name, { requestId, parent: this, attributes }, family, family.clock.monotonic());
   }
 
   end(status: "ok" | "error" = "ok", attributes: Attributes | (() => Attributes) = none): void {
@@ -240,7 +246,7 @@ class OpenSpan implements Span, EndedSpan {
       parent_span_id: this.#parent?.spanId ?? this.#incoming?.spanId ?? null,
       kind: this.#parent ? "client" : "server",
       name: this.#name,
-      started_at: rfc3339(this.#wall),
+      started_at: rfc3339(this.family.toWall + this.#began),
       duration_ms: Math.round((this.#ended - this.#began) * 1000) / 1000,
       status: this.status,
       attributes: { ...this.#attributes, ...this.#more },

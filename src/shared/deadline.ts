@@ -18,13 +18,16 @@ export class Deadline implements Link {
   before: Link | null = running;
   after: Deadline | null = running.after;
 
-  /** @param passed called once, in so many milliseconds or a moment later, unless it is taken back before. */
-  constructor(ms: number, passed: () => void) {
-    this.#at = performance.now() + ms;
+  /**
+   * @param at milliseconds of the monotonic clock (`performance.now()`).
+   * @param passed called once, then or a moment later, unless it is taken back before.
+   */
+  constructor(at: number, passed: () => void) {
+    this.#at = at;
     this.#passed = passed;
     if (this.after) this.after.before = this;
     running.after = this;
-    if (this.#at < rings) ringAt(this.#at);
+    if (at < rings) ringAt(at);
   }
 
   /** Takes it back. Its neighbours are let go of: what has grown old would hold those behind it in memory. */

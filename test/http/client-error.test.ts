@@ -10,7 +10,6 @@ import { answerMalformed } from "#daemon/http/client-error.ts";
 import { idleCloser } from "#daemon/http/listener.ts";
 import { useRequestEnd } from "#daemon/http/request-end.ts";
 import { createLogger } from "#daemon/telemetry/log.ts";
-import { systemClock } from "#shared/clock.ts";
 
 const server = createServer({ headersTimeout: 50, connectionsCheckingInterval: 20 }, (_request, response) =>
   response.end("served"),
@@ -58,7 +57,7 @@ test("one that brings empty lines alone once its time is over is answered, and n
 async function closable(answer: (reply: FastifyReply) => unknown) {
   const app = fastify({ clientErrorHandler: (error, socket) => answerMalformed(error, socket, newestOn) });
   useRequestEnd(app, createLogger({ sinks: [] }));
-  const { newestOn, heldBy } = useActivity(app, systemClock);
+  const { newestOn, heldBy } = useActivity(app);
   const closeIdle = idleCloser(app.server, false, newestOn);
   app.addHook("onRequest", (_request, reply) => answer(reply));
   await app.listen({ port: 0, host: "127.0.0.1" });

@@ -54,10 +54,11 @@ export function createCatalogue(clock: Clock = systemClock): Catalogue {
         found.set(vendor, ofVendor);
       }
       const known = ofVendor.get(model);
-      if (known && clock.now() - known.at < MAX_AGE_MS && clock.now() >= known.at) return known.published;
-      const published = lookUp(library, vendor, model, new Date(clock.now()));
+      const now = clock.now();
+      if (known && now - known.at < MAX_AGE_MS && now >= known.at) return known.published;
+      const published = lookUp(library, vendor, model, new Date(now));
       if (ofVendor.size >= MAX_ENTRIES) ofVendor.clear();
-      ofVendor.set(model, { at: clock.now(), published });
+      ofVendor.set(model, { at: now, published });
       return published;
     },
   };

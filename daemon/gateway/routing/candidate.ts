@@ -2,7 +2,6 @@
 import type { ConfiguredProvider } from "#daemon/gateway/engagement/engagement.ts";
 import type { Price } from "#daemon/gateway/pricing/price.ts";
 import type { Provider, Target } from "#daemon/gateway/providers/adapter.ts";
-import type { BreakerState } from "./breaker.ts";
 
 /** Why a candidate is out; the first one that applies. */
 export type Objection =
@@ -32,13 +31,11 @@ export interface Candidate {
   readonly worst: number | null;
 }
 
-/** A candidate as the explanation shows it. */
+/** What became of a candidate of the policy, or of the model that was asked for. */
 export interface Considered {
   readonly model: string;
   readonly objection: Objection | null;
   readonly reason: string | null;
   readonly param: string | null;
   readonly candidate: Candidate | null;
-  readonly breaker: BreakerState;
-  readonly latencyMs: number | null;
 }

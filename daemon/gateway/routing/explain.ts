@@ -3,14 +3,23 @@ import type { Principal } from "#contract/identity.ts";
 import type { RouteCandidate, RouteExplanation } from "#contract/wire/route.ts";
 import { dollars, type Price } from "#daemon/gateway/pricing/price.ts";
 import { PICO_PER_DOLLAR } from "#shared/money.ts";
+import type { BreakerState } from "./breaker.ts";
 import type { Considered } from "./candidate.ts";
-import type { Plan } from "./plan.ts";
+import type { Plan, RouterParts } from "./plan.ts";
 import type { RequestShape } from "./request-shape.ts";
 
-export function explanationOf(plan: Plan, shape: RequestShape, principal: Principal): RouteExplanation {
+export function explanationOf(
+  plan: Plan,
+  shape: RequestShape,
+  principal: Principal,
+  { breakers, measurements }: Pick<RouterParts, "breakers" | "measurements">,
+): RouteExplanation {
   // By the very candidate: a policy may name a model twice.
   const rank = new Map(plan.candidates.map((candidate, index) => [candidate, index + 1]));
-  const candidates = plan.considered.map((one) => candidateOf(one, (one.candidate && rank.get(one.candidate)) ?? null));
+  const candidates = plan.considered.map((one) => {
+    const state = { breaker: breakers.state(one.model), latencyMs: measurements.latency(one.model, shape.stream) };
+    return candidateOf(one, (one.candidate && rank.get(one.candidate)) ?? null, state);
+  });
   const first = plan.candidates[0];
   return {
     object: "route_explanation",
@@ -34,7 +43,12 @@ export function explanationOf(plan: Plan, shape: RequestShape, principal: Princi
   };
 }
 
-function candidateOf(one: Considered, rank: number | null): RouteCandidate {
+interface State {
+  readonly breaker: BreakerState;
+  readonly latencyMs: number | null;
+}
+
+function candidateOf(one: Considered, rank: number | null, { breaker, latencyMs }: State): RouteCandidate {
   const { candidate } = one;
   return {
     model: one.model,
@@ -47,8 +61,8 @@ function candidateOf(one: Considered, rank: number | null): RouteCandidate {
     price: candidate?.price ? perMillion(candidate.price) : null,
     context_length: candidate?.contextLength ?? null,
     weight: candidate?.weight ?? 1,
-    breaker: one.breaker,
-    latency_ms: one.latencyMs === null ? null : Math.round(one.latencyMs * 10) / 10,
+    breaker,
+    latency_ms: latencyMs === null ? null : Math.round(latencyMs * 10) / 10,
   };
 }
 

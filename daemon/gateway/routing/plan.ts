@@ -136,15 +136,13 @@ function sandboxStandsIn(engagement: Engagement, call: Asking, candidates: reado
 function considerCandidate(question: Question, entry: PolicyCandidate): Considered {
   const { engagement, parts, call, shape, access, asked, isPinned } = question;
   const name = entry.provider === "" ? entry.model : `${entry.provider}/${entry.model}`;
-  const latencyMs = parts.measurements.latency(name, shape.stream);
-  const state = { model: name, breaker: parts.breakers.state(name), latencyMs };
   const out = (
     objection: Objection,
     reason: string,
     param: string | null = null,
     candidate: Candidate | null = null,
   ) => ({
-    ...state,
+    model: name,
     objection,
     reason,
     param,
@@ -175,7 +173,7 @@ function considerCandidate(question: Question, entry: PolicyCandidate): Consider
       call.operation === "chat" ? "messages" : "input",
       candidate,
     );
-  return { ...state, objection: null, reason: null, param: null, candidate };
+  return { model: name, objection: null, reason: null, param: null, candidate };
 }
 
 // What images and files come to is known within an order of magnitude only, but no prompt is longer than the context.

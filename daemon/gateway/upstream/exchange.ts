@@ -199,7 +199,7 @@ class Running implements Exchange, Dispatcher.DispatchHandler {
   /** For the rest of the time, of which the silence has taken so many milliseconds. */
   #wait(silentMs: number): void {
     this.#silentSince = performance.now() - silentMs;
-    this.#deadline = new Deadline(this.#options.timeoutMs - silentMs, this.#late);
+    this.#deadline = new Deadline(this.#silentSince + this.#options.timeoutMs, this.#late);
   }
 
   #stop(): void {
