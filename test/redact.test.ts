@@ -68,7 +68,7 @@ test("a line of nothing but texts and numbers hides what any other one does", ()
     return lines[0] as string;
   };
   const key = 'k"e\ny-\u00e9';
-  const written = [key, encodeURIComponent(key), "sk-0123456789abcdef"];
+  const written = [key, encodeURIComponent(key), JSON.stringify(key).slice(1, -1), "sk-0123456789abcdef"];
   for (const of of written)
     for (const more of [{}, { deep: {} }]) expect(told({ of, ...more }, key)).toMatch(/"of":"\[redacted\]"/);
   expect(told({ of: 1.5, n: 1234567 }, "123456")).toContain('"of":1.5,"n":"[redacted]7"');

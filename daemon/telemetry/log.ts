@@ -171,9 +171,13 @@ function isClean(texts: string, strike: (text: string) => string): boolean {
 const tokens = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
 
 function redacted(members: string, redact: (text: string) => string): string {
-  const clean = redact(members);
-  if (clean === members || isJson(`{${clean}`)) return clean;
-  // A secret of digits was part of a number: each text and number by itself, which needs no stack however deep they lie.
+  // A text that is JSON itself has what it quotes escaped twice here.
+  if (!members.includes("\\")) {
+    const clean = redact(members);
+    if (clean === members || isJson(`{${clean}`)) return clean;
+    // A secret of digits was part of a number.
+  }
+  // Each text and number by itself, which needs no stack however deep they lie.
   return members.replace(tokens, (token) => {
     const text = token.startsWith('"') ? (JSON.parse(token) as string) : token;
     const own = redact(text);
