@@ -9,7 +9,7 @@ import { up as auditLog } from "./migrations/012-audit.ts";
 import { migrations } from "./migrations/index.ts";
 import type { Db } from "./schema.ts";
 
-/** @throws MagicError `state_unusable` when a newer version made the database; what the database says otherwise. */
+/** @throws MagicError `state_unusable` when a newer version made the database, or another program; what the database says otherwise. */
 export async function migrate(db: Db, dialect: DialectName): Promise<void> {
   const migrator = new Migrator({
     db: db as unknown as Kysely<unknown>,
@@ -37,6 +37,12 @@ export async function migrate(db: Db, dialect: DialectName): Promise<void> {
     throw new MagicError("state_unusable", "a newer version of magic made this database, which was left as it is", {
       cause: error,
       extra: { next: "Upgrade magic." },
+    });
+  // All of ours are made within the transaction that notes them.
+  if (/already exists$/.test((error as Error).message))
+    throw new MagicError("state_unusable", `the database holds another program's tables: ${(error as Error).message}`, {
+      cause: error,
+      extra: { next: "Give magic a database of its own; these were left as they are." },
     });
   throw translate(error) ?? error;
 }

@@ -110,6 +110,22 @@ test("a database of a newer version is refused, not changed", async () => {
   await expect(openStorage({ root })).rejects.toMatchObject({ code: "state_unusable" });
 });
 
+test("another program's database is refused, not changed", async () => {
+  const root = temporaryFolder();
+  await (await openStorage({ root })).close();
+  rmSync(fileOf(root));
+  const theirs = new DatabaseSync(fileOf(root));
+  onTestFinished(() => theirs.close());
+  theirs.exec("CREATE TABLE webhook (address)");
+  const tables = () => theirs.prepare("SELECT count(*) AS n FROM sqlite_schema").get();
+  const before = tables();
+  await expect(openStorage({ root })).rejects.toMatchObject({
+    code: "state_unusable",
+    message: 'the database holds another program\'s tables: table "webhook" already exists',
+  });
+  expect(tables()).toEqual(before);
+});
+
 test("a migration that is broken off, here by a full disk, leaves nothing behind, and the next start makes it whole", async () => {
   const root = temporaryFolder();
   for (const maxPages of [5, 15, 30])

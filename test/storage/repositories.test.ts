@@ -203,6 +203,23 @@ test.skipIf(noPostgres)(
   },
 );
 
+test.skipIf(noPostgres)(
+  "a database in which another program has tables of our names is refused, not changed",
+  async () => {
+    const databaseUrl = await postgres.server.createDatabase();
+    const theirs = new pg.Client(databaseUrl);
+    await theirs.connect();
+    onTestFinished(() => theirs.end());
+    await theirs.query("CREATE TABLE webhook (address text)");
+    await expect(openStorage({ root: "", databaseUrl })).rejects.toMatchObject({
+      code: "state_unusable",
+      message: 'the database holds another program\'s tables: relation "webhook" already exists',
+    });
+    const { rows } = await theirs.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public'");
+    expect(rows).toEqual([{ tablename: "webhook" }]);
+  },
+);
+
 test.skipIf(noPostgres)("a COMMIT that Postgres says it has undone is no open question", async () => {
   const databaseUrl = await postgres.server.createDatabase();
   const { setting } = (await temporaryStorage({ databaseUrl })).units;
