@@ -12,6 +12,8 @@ export interface LogStream {
     from: number,
     max: number,
   ): { readonly lines: readonly LogLine[]; readonly next: number; readonly missed: number };
+  /** The newest held lines that match, oldest first, at most `max`. */
+  newest(max: number, matches: (line: LogLine) => boolean): readonly LogLine[];
   /** All held lines from a position on as they are written down, each with its newline. */
   tail(from: number): { readonly bytes: readonly Buffer[]; readonly next: number; readonly missed: number };
   /** The position of the first line after a cursor; undefined when lines after it may be held no longer. */
@@ -104,6 +106,14 @@ export function createLogStream(limits: LogStreamLimits = { lines: 10_000, bytes
       const lines: LogLine[] = [];
       for (let position = at; position < end; position++) lines.push(lineAt(position));
       return { lines, next: at + lines.length, missed: at - from };
+    },
+    newest(max, matches) {
+      const lines: LogLine[] = [];
+      for (let position = next - 1; position >= first && lines.length < max; position--) {
+        const line = lineAt(position);
+        if (matches(line)) lines.push(line);
+      }
+      return lines.reverse();
     },
     tail(from) {
       const at = Math.max(from, first);

@@ -255,6 +255,37 @@ test("the list as ndjson is one line a line", async () => {
   expect(await lines("?limit=2&since=1h")).toEqual([0, 1]);
 });
 
+test("the newest lines come from the ring; the files are read for them where it does not hold so many", async () => {
+  const root = await folder();
+  const logStream = createLogStream({ lines: 20, bytes: 1e6 });
+  const logFile = openLogFile({ path: join(root, "daemon.log"), stream: logStream, intervalMs: 1 });
+  const read = vi.spyOn(logFile, "open");
+  const app = await createApp({ root, logStream, logFile });
+  await app.listen();
+  cleanups.push(async () => {
+    await app.close();
+    await logFile.close();
+  });
+  for (let n = 0; n < 30; n++) {
+    app.logger[n % 10 === 4 ? "warn" : "info"]("n", { n });
+    await logFile.flush();
+  }
+  const numbersOf = async (query: Record<string, string | number>) => {
+    const { data, has_more } = await clientFor(app).request<{ data: { n: number }[]; has_more: boolean }>(
+      "GET",
+      "/v1/logs",
+      { query },
+    );
+    expect(has_more).toBe(false);
+    return data.map(({ n }) => n);
+  };
+  expect(await numbersOf({ limit: 3 })).toEqual([27, 28, 29]);
+  expect(await numbersOf({ limit: 2, level: "warn" })).toEqual([14, 24]);
+  expect(read).not.toHaveBeenCalled();
+  expect(await numbersOf({ limit: 3, level: "warn" })).toEqual([4, 14, 24]);
+  expect(read).toHaveBeenCalled();
+});
+
 test("the stream refuses whoever may not read it, with an HTTP answer", async () => {
   const app = await daemon(await folder());
   const local = `Bearer ${app.credentials.local_token}`;

@@ -20,12 +20,14 @@ export function logRoutes(app: FastifyInstance, { history, clock }: LogServices)
   const schema = { operationId: "listLogs", querystring: LogQuery, response: { 200: LogList } };
   app.get<{ Querystring: LogQuery }>("/v1/logs", { config, schema }, async (request, reply) => {
     const { query } = request;
-    const lines = wanted(history.since(startOf(query, clock)), matcher(filterOf(query, request.principal)));
+    const matches = matcher(filterOf(query, request.principal));
+    const lines = wanted(history.since(startOf(query, clock)), matches);
+    const page = () => chosen(lines, query, (limit) => history.stream.newest(limit, matches));
     if (request.headers.accept?.includes(NDJSON)) {
-      const some = named(request, "limit") ? (await chosen(lines, query)).shown : lines;
+      const some = named(request, "limit") ? (await page()).shown : lines;
       return reply.type(NDJSON).send(Readable.from(asText(some)));
     }
-    return reply.type("application/json; charset=utf-8").send(await listOf(lines, query));
+    return reply.type("application/json; charset=utf-8").send(listOf(await page()));
   });
 }
 
@@ -34,15 +36,26 @@ function named({ url }: FastifyRequest, parameter: string): boolean {
   return new URLSearchParams(url.slice(url.indexOf("?") + 1)).has(parameter);
 }
 
-async function listOf(lines: AsyncIterable<LogLine>, query: LogQuery): Promise<string> {
-  const { shown, more } = await chosen(lines, query);
+interface LogPage {
+  readonly shown: readonly LogLine[];
+  readonly more: boolean;
+}
+
+function listOf({ shown, more }: LogPage): string {
   const cursor = shown.at(-1)?.cursor ?? null;
   return `{"object":"list","data":[${shown.map(({ text }) => text).join(",")}],"has_more":${more},"next_cursor":${JSON.stringify(cursor)}}`;
 }
 
-// The last `limit` lines when no start is named: what just happened is what people look for.
-async function chosen(lines: AsyncIterable<LogLine>, { since, after, limit = 1_000 }: LogQuery) {
+// The last `limit` lines when no start is named: what just happened is what people look for. Where the ring holds them, the files need not
+// be read for them, which takes the daemon half a second.
+async function chosen(
+  lines: AsyncIterable<LogLine>,
+  { since, after, limit = 1_000 }: LogQuery,
+  newestHeld: (limit: number) => readonly LogLine[],
+): Promise<LogPage> {
   const fromStart = since !== undefined || after !== undefined;
+  const held = fromStart ? [] : newestHeld(limit);
+  if (held.length === limit) return { shown: held, more: false };
   let found: LogLine[] = [];
   let more = false;
   for await (const line of lines) {
