@@ -6,6 +6,7 @@ import { MagicError } from "#contract/errors.ts";
 import type { RuntimeFile } from "#contract/protocol.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { credentialsFile } from "#shared/paths.ts";
+import { WITHOUT_WAITING } from "#shared/plain-file.ts";
 import { replaceFile } from "#shared/replace-file.ts";
 
 export type LocalCredentials = Pick<RuntimeFile, "local_token" | "gateway_token" | "api_key" | "admin_key">;
@@ -20,10 +21,12 @@ const prefixes: Readonly<Record<keyof LocalCredentials, string>> = {
 /** The root's credentials, made at the first call. `folder` is the state folder. Throws `state_unusable` for a damaged file. */
 export async function loadLocalCredentials(folder: string): Promise<LocalCredentials> {
   const path = credentialsFile(folder);
-  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw error;
-  });
+  const text = await readFile(path, { encoding: "utf8", flag: WITHOUT_WAITING }).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return undefined;
+      throw error;
+    },
+  );
   if (text !== undefined) return parse(text, path);
   const credentials = createLocalCredentials();
   makeFolder(folder, 0o700);

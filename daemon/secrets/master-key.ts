@@ -15,6 +15,7 @@ import { MagicError } from "#contract/errors.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { MASTER_KEY_BYTES, masterKeyOf } from "#shared/master-key.ts";
 import { masterKeyFile } from "#shared/paths.ts";
+import { WITHOUT_WAITING } from "#shared/plain-file.ts";
 
 /**
  * Reads `<folder>/master.key`, making it on first use. Of two processes that make it at once, one wins and both read its key:
@@ -37,7 +38,7 @@ export function openMasterKey(folder: string): Buffer {
 function read(file: string): Buffer | undefined {
   let text: string;
   try {
-    text = readFileSync(file, "utf8");
+    text = readFileSync(file, { encoding: "utf8", flag: WITHOUT_WAITING });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;

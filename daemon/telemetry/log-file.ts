@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { DAY_MS } from "#shared/clock.ts";
 import { sortable } from "#shared/ids.ts";
 import { makeFolder } from "#shared/make-folder.ts";
+import { WITHOUT_WAITING } from "#shared/plain-file.ts";
 import { momentOfCursor } from "./log.ts";
 import type { LogStream } from "./log-stream.ts";
 
@@ -129,7 +130,7 @@ function goOnBehind(cursor: string): void {
 
 function lastCursorIn(path: string): string | undefined {
   try {
-    const file = openSync(path, "r");
+    const file = openSync(path, WITHOUT_WAITING);
     try {
       const { size } = fstatSync(file);
       const end = Buffer.alloc(Math.min(size, END));

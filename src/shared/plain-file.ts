@@ -1,6 +1,9 @@
 // Files of a project or of its state folder: what stands in their place and is none could be waited for, or read, without end.
-import { readFileSync, statSync } from "node:fs";
+import { constants, readFileSync, statSync } from "node:fs";
 import { MagicError } from "#contract/errors.ts";
+
+/** How a file is opened where something else may stand in its place: a pipe without a writer reads as empty. */
+export const WITHOUT_WAITING = constants.O_RDONLY | constants.O_NONBLOCK;
 
 /** The file's bytes. Throws not_found, for a folder, a pipe or a device too. */
 export function readPlainFile(path: string): Buffer {

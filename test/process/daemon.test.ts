@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -178,6 +178,18 @@ test.each(["daemon.starting.json", "credentials.json", ".gitignore"])(
     expect(await start(made)).toMatchObject({ code: 1, failure });
   },
 );
+
+test("a pipe where a file of the state belongs is not waited for", async () => {
+  const made = await temporaryProject();
+  const folder = join(made.root, ".magic");
+  await mkdir(join(folder, "logs"), { recursive: true, mode: 0o700 });
+  for (const name of ["credentials.json", "logs/daemon.log", "logs/daemon.out"])
+    execFileSync("mkfifo", [join(folder, name)]);
+  const failure = { code: "state_unusable", detail: expect.stringContaining("credentials.json is damaged") };
+  expect(await start(made)).toMatchObject({ code: 1, failure });
+  await rm(join(folder, "credentials.json"));
+  expect(await start(made)).toMatchObject({ code: 0 });
+});
 
 test("doctor --fix removes a damaged lock file, and leaves what it cannot judge in its place", async () => {
   const made = await temporaryProject();

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: references look like templates
-import { fork } from "node:child_process";
+import { execFileSync, fork } from "node:child_process";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -38,6 +38,12 @@ test("a damaged master key is refused and left as it is", () => {
   writeFileSync(join(folder, "master.key"), "short\n");
   expect(() => openMasterKey(folder)).toThrow(/damaged/);
   expect(readFileSync(join(folder, "master.key"), "utf8")).toBe("short\n");
+});
+
+test("a pipe in the master key's place is no key, and is not waited for", () => {
+  const folder = temporaryFolder();
+  execFileSync("mkfifo", [join(folder, "master.key")]);
+  expect(() => openMasterKey(folder)).toThrow(/damaged/);
 });
 
 test("a sealed value opens only in its place, unchanged, for its purpose and with its key", () => {

@@ -5,6 +5,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { DialectName } from "#daemon/storage/dialect.ts";
 import { makeFolder } from "#shared/make-folder.ts";
+import { WITHOUT_WAITING } from "#shared/plain-file.ts";
 import { replaceFile } from "#shared/replace-file.ts";
 import { createTurns, inTurn } from "#shared/turns.ts";
 import { sameDigest } from "../credentials/secret.ts";
@@ -45,10 +46,12 @@ export function anchorFile(path: string, key: Buffer): AnchorFile {
   };
   return {
     async read() {
-      const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-        if (error.code === "ENOENT") return undefined;
-        throw error;
-      });
+      const text = await readFile(path, { encoding: "utf8", flag: WITHOUT_WAITING }).catch(
+        (error: NodeJS.ErrnoException) => {
+          if (error.code === "ENOENT") return undefined;
+          throw error;
+        },
+      );
       if (text === undefined) return undefined;
       try {
         const { mac, ...anchor } = JSON.parse(text) as Anchor & { mac: string };

@@ -11,7 +11,7 @@ import {
   type StartingMark,
 } from "#contract/protocol.ts";
 import { localCertificate, stateFolder } from "#shared/paths.ts";
-import { readPlainFile } from "#shared/plain-file.ts";
+import { readPlainFile, WITHOUT_WAITING } from "#shared/plain-file.ts";
 
 /** The runtime file of a root; undefined where there is none or it is damaged. Throws `state_unusable` when it cannot be trusted or read. */
 export function readRuntimeFile(root: string): RuntimeFile | undefined {
@@ -128,7 +128,7 @@ export function markCrashShown(root: string, note: CrashNote): void {
 export function lastWords(root: string): string {
   try {
     // esbuild's process, whose pipe ends with the daemon, calls that a deadlock of its own.
-    return readFileSync(join(stateFolder(root), runtimeNames.output), "utf8")
+    return readFileSync(join(stateFolder(root), runtimeNames.output), { encoding: "utf8", flag: WITHOUT_WAITING })
       .replace(/^fatal error: all goroutines are asleep[\s\S]*evanw\/esbuild[\s\S]*/m, "")
       .trim()
       .slice(-1_000);

@@ -1,6 +1,6 @@
 // Starts a daemon as a process of its own and waits until it says that it is ready, or why it will not be.
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, openSync, statSync } from "node:fs";
+import { closeSync, constants, openSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type ErrorCode, errors, MagicError } from "#contract/errors.ts";
@@ -29,6 +29,7 @@ export interface Started {
   readonly child: ChildProcess;
 }
 
+const { O_WRONLY, O_CREAT, O_TRUNC, O_NONBLOCK } = constants;
 /** Milliseconds that a daemon may take until it is ready. */
 const START_TIMEOUT = 30_000;
 
@@ -106,7 +107,8 @@ function openOutput(root: string): number | "ignore" {
   const path = join(stateFolder(root), runtimeNames.output);
   try {
     makeFolder(dirname(path), 0o700);
-    return openSync(path, "w", 0o600);
+    // A pipe that nobody reads is refused, and not waited for.
+    return openSync(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK, 0o600);
   } catch {
     return "ignore";
   }
