@@ -30,6 +30,7 @@ export interface Started {
 }
 
 const { O_WRONLY, O_CREAT, O_TRUNC, O_NONBLOCK } = constants;
+
 /** Milliseconds that a daemon may take until it is ready. */
 const START_TIMEOUT = 30_000;
 
