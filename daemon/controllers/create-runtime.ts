@@ -42,6 +42,8 @@ export interface RuntimeServices {
   readonly mostCells?: number;
   /** What a controller's module may take to load; 15 s by default. */
   readonly loadWithinMs?: number;
+  /** What a build may take; 30 s by default. */
+  readonly buildWithinMs?: number;
   /** True in the daemon's own process: soon after its start one zygote is made and asked what it is locked down with. */
   readonly prewarm?: boolean;
 }
@@ -52,7 +54,7 @@ export interface OwnedRuntime extends ControllerRuntime {
   reload(session: string): void;
   /** What is known of the lockdown by now; null before a first cell was started. Never waits. */
   isolationNow(): Isolation | null;
-  /** Ends every development session: their streams would keep the listener open. */
+  /** Ends every development session, whose streams would keep the listener open, and every build. */
   stopDevelopment(reason: string): Promise<void>;
 }
 
@@ -64,7 +66,7 @@ const IDLE_MS = 10 * 60_000;
 const MOST_CELLS = Math.max(16, Math.floor(totalmem() / 4 / (64 * 2 ** 20)));
 
 export function createRuntime(services: RuntimeServices): OwnedRuntime {
-  const { storage, log, clock, root } = services;
+  const { storage, log, clock, root, buildWithinMs } = services;
   const units = storage.units.controller;
   const catalogue = openCatalogue(storage);
   const cells = openCells({ size: services.zygotes ?? 2, allowWeak: services.allowWeakSandbox ?? false, log });
@@ -85,10 +87,14 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
       return pid === null ? [] : [{ controller: one.artifact.contract.name, pid }];
     }),
   );
-  const development = openDevelopment({ root, registry, metrics, open });
+  const development = openDevelopment({ root, buildWithinMs, registry, metrics, open });
+  const stopping = new AbortController();
   let closed = false;
   let underWay = 0;
   let onQuiet: (() => void) | null = null;
+
+  const orStopping = (signal: AbortSignal | undefined): AbortSignal =>
+    signal ? AbortSignal.any([signal, stopping.signal]) : stopping.signal;
 
   function open(artifact: Artifact): Instance {
     return openInstance(artifact, {
@@ -159,14 +165,14 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
   }
 
   const runtime: OwnedRuntime = {
-    async build(folder) {
-      const source = openSource(resolve(folder), root);
+    async build(folder, signal) {
+      const source = openSource(resolve(folder), root, buildWithinMs);
       try {
-        const result = await source.read();
+        const result = await source.read([], orStopping(signal));
         if (result.ok) return result.artifact;
-        const code = result.problems.some(({ code }) => code === "build_failed" || code === "bundle_too_large")
-          ? "build_failed"
-          : "contract_invalid";
+        const codes = new Set(result.problems.map(({ code }) => code));
+        const built = !codes.has("build_failed") && !codes.has("bundle_too_large");
+        const code = codes.has("build_timeout") ? "build_timeout" : built ? "contract_invalid" : "build_failed";
         const [first] = result.problems;
         throw new MagicError(code, `${first?.file}:${first?.line}:${first?.column} ${first?.message}`, {
           extra: { problems: result.problems },
@@ -238,10 +244,14 @@ export function createRuntime(services: RuntimeServices): OwnedRuntime {
 
     develop(options) {
       cells.warm();
-      return development.start(options);
+      return development.start({ ...options, signal: orStopping(options.signal) });
     },
     reload: development.reload,
-    stopDevelopment: development.stop,
+    async stopDevelopment(reason) {
+      const stopped = development.stop(reason);
+      stopping.abort(new MagicError("draining"));
+      await stopped;
+    },
     isolation: cells.isolation,
     isolationNow: cells.isolationNow,
 

@@ -2,12 +2,13 @@
 import { MagicError } from "#contract/errors.ts";
 import type { RuntimeMetrics } from "./metrics.ts";
 import { openSession } from "./reload/session.ts";
-import type { Artifact, DevelopmentSession } from "./runtime.ts";
+import type { Artifact, DevelopmentSession, DevelopOptions } from "./runtime.ts";
 import type { Instance } from "./serving/instance.ts";
 import type { Registry } from "./serving/registry.ts";
 
 export interface Development {
-  start(options: { folder: string; only?: readonly string[] }): Promise<DevelopmentSession>;
+  /** `signal`, aborted before it is ready, ends it. */
+  start(options: DevelopOptions & { signal: AbortSignal }): Promise<DevelopmentSession>;
   /** Builds everything of a session again. Throws not_found. */
   reload(session: string): void;
   /** Ends every session. */
@@ -16,11 +17,12 @@ export interface Development {
 
 export function openDevelopment(services: {
   readonly root: string;
+  readonly buildWithinMs: number | undefined;
   readonly registry: Registry;
   readonly metrics: RuntimeMetrics;
   open(artifact: Artifact): Instance;
 }): Development {
-  const { root, registry, metrics, open } = services;
+  const { root, buildWithinMs, registry, metrics, open } = services;
   const sessions = new Map<string, DevelopmentSession>();
 
   async function serve(artifact: Artifact, session: string, overtaken: AbortSignal) {
@@ -34,9 +36,9 @@ export function openDevelopment(services: {
   }
 
   return {
-    async start({ folder, only }) {
+    async start({ folder, only, signal }) {
       const host = { serve, withdraw: registry.withdraw };
-      const session = await openSession({ folder, root, ...(only ? { only } : {}) }, host);
+      const session = await openSession({ folder, root, only, buildWithinMs }, host);
       const held: DevelopmentSession = {
         ...session,
         async close(reason) {
@@ -45,6 +47,10 @@ export function openDevelopment(services: {
         },
       };
       sessions.set(session.id, held);
+      const leave = (): void => void held.close("the listener left");
+      signal.addEventListener("abort", leave);
+      if (signal.aborted) leave();
+      await session.ready.finally(() => signal.removeEventListener("abort", leave));
       return held;
     },
     reload(id) {

@@ -70,6 +70,13 @@ export interface ControllerSummary {
   readonly contract: ControllerContract | null;
 }
 
+export interface DevelopOptions {
+  readonly folder: string;
+  readonly only?: readonly string[];
+  /** Aborted when nobody waits for it any more. */
+  readonly signal?: AbortSignal;
+}
+
 export interface DevelopmentSession {
   /** Events from `ready` on; ends after `stopped`. */
   readonly events: AsyncIterable<DevelopmentEvent>;
@@ -79,8 +86,11 @@ export interface DevelopmentSession {
 }
 
 export interface ControllerRuntime {
-  /** Builds the controller in a folder of this machine. Throws contract_invalid or build_failed with every problem. */
-  build(folder: string): Promise<Artifact>;
+  /**
+   * Builds the controller in a folder of this machine. Throws contract_invalid, build_failed or build_timeout with every problem, draining, or
+   * the signal's reason.
+   */
+  build(folder: string, signal?: AbortSignal): Promise<Artifact>;
   /** Stores an immutable version and moves `latest` to it. Throws conflict, incompatible_version. */
   deploy(artifact: Artifact, options?: DeployOptions): Promise<DeployedVersion>;
   /** Runs the handler once; throws MagicError with the codes of the invoke route. */
@@ -93,7 +103,7 @@ export interface ControllerRuntime {
   rollback(name: string, alias?: string): Promise<ControllerSummary>;
   /** Removes one version, or the controller with all of them, after its calls ended. */
   remove(name: string, version?: string): Promise<void>;
-  develop(options: { folder: string; only?: readonly string[] }): Promise<DevelopmentSession>;
+  develop(options: DevelopOptions): Promise<DevelopmentSession>;
   isolation(): Promise<Isolation>;
   /** Ends every cell after its calls; new calls are refused with `draining`. */
   close(graceMs?: number): Promise<void>;

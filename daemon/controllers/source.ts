@@ -14,8 +14,11 @@ export type SourceResult =
   | { readonly ok: false; readonly problems: readonly SourceProblem[]; readonly inputs: readonly string[] };
 
 export interface ControllerSource {
-  /** Reads and builds what is on disk now, `changed` being files that were saved since the last time; call it one at a time. */
-  read(changed?: readonly string[]): Promise<SourceResult>;
+  /**
+   * Reads and builds what is on disk now, `changed` being files that were saved since the last time; call it one at a time. Throws the signal's
+   * reason.
+   */
+  read(changed?: readonly string[], signal?: AbortSignal): Promise<SourceResult>;
   dispose(): Promise<void>;
 }
 
@@ -26,9 +29,9 @@ interface ContractReading {
   readonly origin?: string;
 }
 
-/** `root`: the project's folder, which problems name their files relative to. */
-export function openSource(folder: string, root: string): ControllerSource {
-  const bundler = openBundler(folder, root);
+/** `root`: the project's folder, which problems name their files relative to. `withinMs`: what a build may take. */
+export function openSource(folder: string, root: string, withinMs?: number): ControllerSource {
+  const bundler = openBundler(folder, root, withinMs);
   // Most saves leave the contract alone, and checking one costs more than building the handler.
   let last: { readonly file: string; readonly text: string; readonly reading: ContractReading } | null = null;
 
@@ -49,8 +52,11 @@ export function openSource(folder: string, root: string): ControllerSource {
   }
 
   return {
-    async read(changed) {
-      const [{ contract, problems, origin }, bundle] = await Promise.all([contractNow(), bundler.build(changed)]);
+    async read(changed, signal) {
+      const [{ contract, problems, origin }, bundle] = await Promise.all([
+        contractNow(),
+        bundler.build(changed, signal),
+      ]);
       const inputs = origin === undefined ? bundle.inputs : [...bundle.inputs, origin];
       const built = bundle.ok
         ? []

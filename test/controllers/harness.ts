@@ -55,6 +55,7 @@ export async function openBench(
     zygotes?: number;
     mostCells?: number;
     loadWithinMs?: number;
+    buildWithinMs?: number;
     /** Told each time the runtime asks storage for something of controllers, which counts as shared then; what it throws is the answer. */
     onStorage?: (unit: string, args: unknown) => void;
   } = {},
@@ -76,6 +77,7 @@ export async function openBench(
     zygotes: options.zygotes ?? 2,
     ...(options.mostCells === undefined ? {} : { mostCells: options.mostCells }),
     ...(options.loadWithinMs === undefined ? {} : { loadWithinMs: options.loadWithinMs }),
+    ...(options.buildWithinMs === undefined ? {} : { buildWithinMs: options.buildWithinMs }),
   };
   const runtime = createRuntime(services);
   const call = async (name: string, input: unknown = {}, more: { version?: string; signal?: AbortSignal } = {}) =>

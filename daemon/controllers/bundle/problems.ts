@@ -1,6 +1,8 @@
-// esbuild's messages as problems at their place, each with what to do.
-import { relative, resolve } from "node:path";
+// esbuild's messages, and what else a build is refused for, as problems at their place, each with what to do.
+import { existsSync, readFileSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
 import type { Message } from "esbuild";
+import { HANDLER_FILES } from "#contract/controller-files.ts";
 import type { SourceProblem } from "#contract/wire/controllers.ts";
 
 export function buildProblems(folder: string, messages: readonly Message[]): SourceProblem[] {
@@ -31,4 +33,49 @@ function fixFor(text: string): string {
     return "Import the module instead of require(), or move the await into a function.";
   if (text.includes("is not for handlers")) return 'Import defineHandler and reply from "magic/sdk".';
   return "Correct the source at this line.";
+}
+
+export function noHandler(): SourceProblem {
+  return {
+    file: "handler.ts",
+    line: 1,
+    column: 1,
+    pointer: "",
+    code: "handler_missing",
+    message: "The controller has no handler.",
+    fix: `Add one of ${HANDLER_FILES.join(", ")} with a default export.`,
+  };
+}
+
+export function noFile(entry: string): SourceProblem {
+  const message = `${entry} is not a regular file.`;
+  return { ...noHandler(), file: entry, code: "build_failed", message, fix: "Put the handler's source there." };
+}
+
+/** `import(`./a/${b}.json`)` or `require("./a/" + b)`. */
+const VARIABLE_PATH = /\b(?:import|require)\s*\(\s*(?:`\.[^`]*\$\{|["']\.[^"'\n]*["']\s*\+)/;
+
+export function tooLong(folder: string, entry: string, withinMs: number): SourceProblem {
+  const file = join(folder, entry);
+  const source = existsSync(file) ? readFileSync(file, "utf8") : "";
+  const before = source.slice(0, Math.max(0, source.search(VARIABLE_PATH))).split("\n");
+  return {
+    ...noHandler(),
+    file: entry,
+    line: before.length,
+    column: (before.at(-1)?.length ?? 0) + 1,
+    code: "build_timeout",
+    message: `The build took longer than ${withinMs / 1000} s.`,
+    fix: 'Let a path with variable parts begin in a small folder, as "./tables/" + name does: all that lies below is looked through. Or import less.',
+  };
+}
+
+export function tooLarge(entry: string, code: string, most: number): SourceProblem {
+  return {
+    ...noHandler(),
+    file: entry,
+    code: "bundle_too_large",
+    message: `The bundle has ${Buffer.byteLength(code)} bytes, more than ${most}.`,
+    fix: "Import less, or a smaller package.",
+  };
 }

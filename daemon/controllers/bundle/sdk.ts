@@ -4,21 +4,24 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { lazy } from "#shared/lazy.ts";
+import { ask } from "./service.ts";
 
 /** The SDK as one module, the same text wherever magic is installed: bundles stay reproducible. */
 export const sdkText = lazy(bundleSdk);
 
 async function bundleSdk(): Promise<string> {
-  const result = await build({
-    entryPoints: [sdkFile()],
-    bundle: true,
-    write: false,
-    format: "esm",
-    target: "node26",
-    legalComments: "none",
-    minifyWhitespace: true,
-    logLevel: "silent",
-  });
+  const result = await ask(() =>
+    build({
+      entryPoints: [sdkFile()],
+      bundle: true,
+      write: false,
+      format: "esm",
+      target: "node26",
+      legalComments: "none",
+      minifyWhitespace: true,
+      logLevel: "silent",
+    }),
+  );
   return result.outputFiles[0]?.text ?? "";
 }
 

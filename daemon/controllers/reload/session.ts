@@ -6,6 +6,7 @@ import type { DevelopmentEvent, SourceProblem } from "#contract/wire/controllers
 import { rfc3339 } from "#shared/clock.ts";
 import { newId } from "#shared/ids.ts";
 import type { Artifact, DevelopmentSession } from "../runtime.ts";
+import type { SourceResult } from "../source.ts";
 import { eventQueue } from "./event-queue.ts";
 import {
   changedSince,
@@ -42,11 +43,23 @@ interface Save {
 const SETTLE_MS = 6;
 /** How long a module may go on loading once it was overtaken: it may never end. */
 const OVERTAKEN_MS = 1_000;
+/** A build ends for sure, and who saves all the time is to see something. */
+const BUILD_OVERTAKEN_MS = 5_000;
 
-export async function openSession(
-  options: { folder: string; root: string; only?: readonly string[] },
-  host: SessionHost,
-): Promise<DevelopmentSession & { id: string }> {
+export interface SessionOptions {
+  readonly folder: string;
+  readonly root: string;
+  readonly only?: readonly string[] | undefined;
+  readonly buildWithinMs?: number | undefined;
+}
+
+export interface OpenSession extends DevelopmentSession {
+  readonly id: string;
+  /** Resolves when everything was built once, or the session was closed before. */
+  readonly ready: Promise<void>;
+}
+
+export async function openSession(options: SessionOptions, host: SessionHost): Promise<OpenSession> {
   const id = newId("dev");
   const folder = resolve(options.folder);
   const events = eventQueue<DevelopmentEvent>();
@@ -82,7 +95,7 @@ export async function openSession(
     if (controllers.has(path) || !(path === folder || wanted(path)) || !(await isController(path))) return;
     // Every file of a new folder comes here at once: only one of them adds it.
     if (controllers.has(path)) return;
-    const one = newlyWatched(path, options.root);
+    const one = newlyWatched(path, options.root, options.buildWithinMs);
     controllers.set(path, one);
     for (const file of one.resolution) watcher.add(file);
   }
@@ -132,7 +145,8 @@ export async function openSession(
     one.waitsFor = null;
     if (!(await isStill(one.folder))) return await withdraw(one);
     await follow(one);
-    const result = await one.source.read(changed);
+    const result = await read(one, changed);
+    if (result === null) return;
     const buildMs = performance.now() - started;
     one.inputs = result.inputs;
     watchOutside(result.inputs);
@@ -152,6 +166,26 @@ export async function openSession(
     one.claims = contract.name;
     const saved = await savedTime(changed, seen);
     await swapIn(one, result.artifact, { saved, began, buildMs, changed });
+  }
+
+  /** Null where a newer save, or the session's end, overtook it. */
+  async function read(one: Watched, changed: readonly string[]): Promise<SourceResult | null> {
+    const overtaken = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
+    one.overtake = () => {
+      if (closed) overtaken.abort();
+      else timer ??= setTimeout(() => overtaken.abort(), BUILD_OVERTAKEN_MS);
+    };
+    if (one.dirty || closed) one.overtake();
+    try {
+      return await one.source.read(changed, overtaken.signal);
+    } catch (error) {
+      if (overtaken.signal.aborted) return null;
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      one.overtake = () => {};
+    }
   }
 
   async function swapIn(one: Watched, artifact: Artifact, save: Save): Promise<void> {
@@ -260,23 +294,27 @@ export async function openSession(
     await Promise.all([...controllers.values()].map((one) => one.running));
   }
 
-  await first();
-  // `ready` comes first in the stream, whatever the first builds found.
-  const early = events.takeAll();
-  events.push({
-    type: "ready",
-    time: time(),
-    session: id,
-    folder,
-    controllers: [...controllers.values()].flatMap((one) => (one.live ? [one.live] : [])),
-    invalid: [...controllers.values()].filter((one) => one.invalid).map((one) => basename(one.folder)),
-  });
-  for (const event of early) events.push(event);
-  announced = true;
+  async function announce(): Promise<void> {
+    await first();
+    if (closed) return;
+    // `ready` comes first in the stream, whatever the first builds found.
+    const early = events.takeAll();
+    events.push({
+      type: "ready",
+      time: time(),
+      session: id,
+      folder,
+      controllers: [...controllers.values()].flatMap((one) => (one.live ? [one.live] : [])),
+      invalid: [...controllers.values()].filter((one) => one.invalid).map((one) => basename(one.folder)),
+    });
+    for (const event of early) events.push(event);
+    announced = true;
+  }
 
   return {
     id,
     events,
+    ready: announce(),
     reload() {
       for (const one of controllers.values()) {
         one.invalid = one.live !== null || one.invalid;
@@ -286,10 +324,10 @@ export async function openSession(
     async close(reason = "closed") {
       if (closed) return;
       closed = true;
+      for (const one of controllers.values()) one.overtake();
       await watcher.close();
       await Promise.all(
         [...controllers.values()].map(async (one) => {
-          one.overtake();
           await one.running;
           one.stopWaiting();
           await one.source.dispose();

@@ -27,15 +27,15 @@ export interface Watched {
   stopWaiting: () => void;
   /** When what a build missed was last found to have changed, by file. */
   readonly foundAt: Map<string, number>;
-  /** Tells a module that is loading that there is a newer one, or that nobody waits for it. */
+  /** Tells a build, or a module that is loading, that there is a newer one, or that nobody waits for it. */
   overtake: () => void;
 }
 
-export function newlyWatched(folder: string, root: string): Watched {
+export function newlyWatched(folder: string, root: string, buildWithinMs: number | undefined): Watched {
   return {
     folder,
     target: null,
-    source: openSource(folder, root),
+    source: openSource(folder, root, buildWithinMs),
     live: null,
     claims: null,
     waitsFor: null,

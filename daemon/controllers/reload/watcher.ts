@@ -4,7 +4,7 @@ import { type FSWatcher, watch } from "chokidar";
 import { hasTimeSetBack } from "../bundle/set-back.ts";
 
 export interface Watcher {
-  /** Resolves when every change from now on is told. */
+  /** Resolves when every change from now on is told, or it is closed. */
   readonly ready: Promise<void>;
   /** A file or folder besides. */
   add(path: string): void;
@@ -70,6 +70,7 @@ export function openWatcher({ folder, ignored, onChange, onPolling }: WatcherOpt
     },
     async close() {
       closed = true;
+      isReady();
       await watcher.close();
     },
   };

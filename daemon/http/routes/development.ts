@@ -1,6 +1,7 @@
 // Development sessions and builds, for the command line of this machine: they read folders of it.
 import { Readable } from "node:stream";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { MagicError } from "#contract/errors.ts";
 import { BuildRequest, DevelopmentRequest } from "#contract/wire/controllers.ts";
 import type { OwnedRuntime } from "#daemon/controllers/create-runtime.ts";
 import type { DevelopmentSession } from "#daemon/controllers/runtime.ts";
@@ -24,7 +25,7 @@ export function developmentRoutes(app: FastifyInstance, { controllers }: Develop
     },
     async (request, reply) => {
       const { folder, only } = request.body;
-      const session = await controllers.develop({ folder, ...(only && { only }) });
+      const session = await controllers.develop({ folder, ...(only && { only }), signal: departureOf(request) });
       // The session lives as long as somebody listens.
       const beat = setInterval(() => {
         if (reply.raw.headersSent && !reply.raw.writableEnded) reply.raw.write("\n");
@@ -34,8 +35,11 @@ export function developmentRoutes(app: FastifyInstance, { controllers }: Develop
         void session.close("the listener left");
       };
       // Who left before it was open is not told of again.
-      if (reply.raw.destroyed) end();
-      else reply.raw.once("close", end);
+      if (reply.raw.destroyed) {
+        end();
+        throw new MagicError("client_closed");
+      }
+      reply.raw.once("close", end);
       return reply.type("application/x-ndjson").send(Readable.from(lines(session)));
     },
   );
@@ -52,8 +56,15 @@ export function developmentRoutes(app: FastifyInstance, { controllers }: Develop
   app.post<{ Body: { folder: string } }>(
     "/v1/dev/builds",
     { config: local, schema: { operationId: "buildController", body: BuildRequest } },
-    async ({ body }) => await controllers.build(body.folder),
+    async (request) => await controllers.build(request.body.folder, departureOf(request)),
   );
+}
+
+/** One with an idempotency key comes back for the answer. */
+function departureOf(request: FastifyRequest): AbortSignal {
+  const departure = new AbortController();
+  if (request.reservation === null) request.left = () => departure.abort(new MagicError("client_closed"));
+  return departure.signal;
 }
 
 async function* lines(session: DevelopmentSession): AsyncGenerator<string> {

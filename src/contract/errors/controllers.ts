@@ -23,6 +23,13 @@ export const controllerErrors = {
     title: "The controller does not build",
     next: "Correct the error at the file and line shown.",
   },
+  build_timeout: {
+    ...caller,
+    status: 422,
+    exit: "invalid",
+    title: "The controller's build took too long",
+    next: "Let import paths with variable parts begin in a small folder, or import less.",
+  },
   load_timeout: {
     ...operator,
     status: 504,
