@@ -105,6 +105,31 @@ test("whoever waits for a build may leave, and a daemon's stop does not wait for
   expect(events).toMatchObject([{ type: "stopped", reason: "the daemon stops" }]);
 });
 
+test("a source that is not UTF-8 is refused at its line, and one that says U+FFFD itself is not", async () => {
+  const bench = await openBench();
+  const folder = bench.write(
+    "odd",
+    `import bytes from "./odd.bin" with { type: "bytes" }; export default () => "\uFFFD" + bytes[0];`,
+  );
+  const latin = Buffer.from("// first\nexport default () => 'caf\u00e9';", "latin1");
+  writeFileSync(join(folder, "odd.bin"), latin);
+  expect((await bench.runtime.build(folder)).code).toContain("\uFFFD");
+  const refused = async (source: Buffer, file = "handler.ts") => {
+    writeFileSync(join(folder, file), source);
+    return (await bench.failure(bench.runtime.build(folder))).extra["problems"];
+  };
+  const fix = expect.stringContaining("UTF-8");
+  expect(await refused(latin)).toMatchObject([
+    { file: "controllers/odd/handler.ts", line: 2, code: "build_failed", fix },
+  ]);
+  expect(await refused(Buffer.from("\uFEFFexport default () => 1;", "utf16le"))).toMatchObject([{ line: 1, fix }]);
+  writeFileSync(
+    join(folder, "handler.ts"),
+    `import text from "./text.md" with { type: "text" }; export default () => text;`,
+  );
+  expect(await refused(latin, "text.md")).toMatchObject([{ file: "controllers/odd/text.md", line: 2, fix }]);
+});
+
 test("builds that share the processors have as much time each as one that is alone", async () => {
   const withinMs = 400;
   const never = () => ask(() => new Promise<never>(() => {}), { withinMs }).catch((error: Error) => error);

@@ -5,6 +5,7 @@ import { type BuildContext, type BuildOptions, type BuildResult, context, type M
 import { HANDLER_FILES } from "#contract/controller-files.ts";
 import type { SourceProblem } from "#contract/wire/controllers.ts";
 import { awaitingOptions, mustAwait, requiresOne } from "./awaiting.ts";
+import { garbledSources } from "./encoding.ts";
 import { addonPlugin, sdkPlugin } from "./policy.ts";
 import { buildProblems, noFile, noHandler, tooLarge, tooLong } from "./problems.ts";
 import { regularFilesPlugin, strayImports } from "./reach.ts";
@@ -85,9 +86,9 @@ export function openBundler(folder: string, root: string, withinMs = BUILD_WITHI
         const result = await rebuilt(entry, signal);
         const metafile = result.metafile as Metafile;
         inputs = inputFiles(folder, metafile);
-        const strays = strayImports(metafile, folder, root);
-        if (strays.length > 0) return { ok: false, problems: buildProblems(folder, strays), inputs };
         const code = textOf(result.outputFiles, ".js");
+        const refused = [...strayImports(metafile, folder, root), ...garbledSources(code, metafile, folder)];
+        if (refused.length > 0) return { ok: false, problems: buildProblems(folder, refused), inputs };
         if (Buffer.byteLength(code) > MAX_BUNDLE_BYTES)
           return { ok: false, problems: [tooLarge(entry, code, MAX_BUNDLE_BYTES)], inputs };
         return { ok: true, code, map: textOf(result.outputFiles, ".map"), inputs };

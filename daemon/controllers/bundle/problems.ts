@@ -28,6 +28,8 @@ function fixFor(text: string): string {
   if (text.startsWith("No loader is configured"))
     return 'Add `with { type: "text" }` to the import, or `with { type: "bytes" }`.';
   if (text.startsWith("a bundle takes no data")) return "Copy the file into the controller's folder.";
+  if (text.endsWith("is not UTF-8") || /^Unexpected "\\x/.test(text))
+    return 'Save the file as UTF-8, or import it with `with { type: "bytes" }`.';
   if (text.startsWith("No matching export")) return "Import a name that the module exports.";
   if (/top-level await/i.test(text))
     return "Import the module instead of require(), or move the await into a function.";

@@ -35,7 +35,7 @@ export function strayImports({ inputs }: Metafile, folder: string, root: string)
     if (imports.length === 0) return [nowhere(text)];
     return imports.flatMap(({ importer, original }) => {
       const path = fileOf(folder, importer) ?? folder;
-      return mayReach(path, file, places) ? [] : [messageAt(importer, path, original, text)];
+      return mayReach(path, file, places) ? [] : [messageAt({ file: importer, ...placeOf(original, path) }, text)];
     });
   });
 }
@@ -84,17 +84,21 @@ function realPath(path: string): string | undefined {
 }
 
 /** The file behind esbuild's name of an input, which the attributes and the query that it was imported with follow. */
-function fileOf(folder: string, name: string): string | undefined {
+export function fileOf(folder: string, name: string): string | undefined {
   let path = name.replace(/ with \{ type: '[^']*' \}$/, "");
   while (/[?#]/.test(path) && !existsSync(resolve(folder, path))) path = path.replace(/[?#][^?#]*$/, "");
   return realPath(resolve(folder, path));
 }
 
-function messageAt(name: string, importer: string, original: string, text: string): Message {
+/** Where the importer names it. */
+function placeOf(original: string, importer: string): { line: number; column: number } {
   const source = statSync(importer, { throwIfNoEntry: false })?.isFile() ? readFileSync(importer, "utf8") : "";
   const before = source.slice(0, Math.max(0, source.indexOf(original))).split("\n");
-  const column = Math.max(0, (before.at(-1)?.length ?? 0) - 1);
-  const location = { file: name, line: before.length, column, namespace: "", length: 0, lineText: "", suggestion: "" };
+  return { line: before.length, column: Math.max(0, (before.at(-1)?.length ?? 0) - 1) };
+}
+
+export function messageAt(place: { file: string; line: number; column: number }, text: string): Message {
+  const location = { ...place, namespace: "", length: 0, lineText: "", suggestion: "" };
   return { ...nowhere(text), location };
 }
 
