@@ -130,6 +130,20 @@ test("a source that is not UTF-8 is refused at its line, and one that says U+FFF
   expect(await refused(latin, "text.md")).toMatchObject([{ file: "controllers/odd/text.md", line: 2, fix }]);
 });
 
+test("of a bundle that is too large nothing is kept", async () => {
+  const bench = await openBench();
+  const folder = bench.write(
+    "large",
+    `import text from "./large.md" with { type: "text" }; export default () => text;`,
+  );
+  writeFileSync(join(folder, "large.md"), "x".repeat(13 * 2 ** 20));
+  const built = bench.failure(bench.runtime.build(folder));
+  expect(await settle(() => bundlers().length > 0)).toBe(true);
+  const [bundler] = bundlers();
+  expect((await built).extra["problems"]).toMatchObject([{ code: "bundle_too_large" }]);
+  expect(await settle(() => !bundlers().includes(bundler as string))).toBe(true);
+});
+
 test("builds that share the processors have as much time each as one that is alone", async () => {
   const withinMs = 400;
   const never = () => ask(() => new Promise<never>(() => {}), { withinMs }).catch((error: Error) => error);

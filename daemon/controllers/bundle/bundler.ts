@@ -89,8 +89,11 @@ export function openBundler(folder: string, root: string, withinMs = BUILD_WITHI
         const code = textOf(result.outputFiles, ".js");
         const refused = [...strayImports(metafile, folder, root), ...garbledSources(code, metafile, folder)];
         if (refused.length > 0) return { ok: false, problems: buildProblems(folder, refused), inputs };
-        if (Buffer.byteLength(code) > MAX_BUNDLE_BYTES)
+        if (Buffer.byteLength(code) > MAX_BUNDLE_BYTES) {
+          // esbuild's process would go on holding some forty times as much, and this one the buffer that it came in.
+          endService(currentService());
           return { ok: false, problems: [tooLarge(entry, code, MAX_BUNDLE_BYTES)], inputs };
+        }
         return { ok: true, code, map: textOf(result.outputFiles, ".map"), inputs };
       } catch (error) {
         if (error instanceof BuildTooLong) return { ok: false, problems: [tooLong(folder, entry, withinMs)], inputs };
