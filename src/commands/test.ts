@@ -11,6 +11,8 @@ import { findRoot } from "#shared/paths.ts";
 
 export default defineCommand({
   configure: (command) => command.argument("[name...]", "controllers to test (default: all)"),
+  // Or the tests' processes would go on without it.
+  handlesInterrupt: true,
   async run({ args, output, globals, env, cwd, signal }) {
     const root = findRoot(globals.root, env, cwd);
     if (!root.project) throw new MagicError("usage", "There is no magic.yaml here or above.");
@@ -24,12 +26,14 @@ export default defineCommand({
     const results: TestResult[] = [];
     const started = performance.now();
     for await (const event of runTests(folders, root.path, cwd, signal)) {
+      if (signal.aborted) break;
       if (event.type === "output") output.note(event.text.trimEnd());
       else {
         results.push(event.result);
         if (output.format !== "json") output.event(event.result, (paint) => resultText(event.result, paint));
       }
     }
+    signal.throwIfAborted();
     const failed = results.filter(({ ok }) => !ok).length;
     const skipped = results.filter((result) => result.skipped).length;
     const passed = results.length - failed - skipped;

@@ -453,6 +453,30 @@ test("tests that fail by their suite, end the process or are still to do are cou
   }
 });
 
+test("tests that are interrupted end, also one that never yields", async () => {
+  const project = join(box.folder, "endless");
+  const folder = join(project, "controllers", "a");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(project, "magic.yaml"), "version: 1\n");
+  writeFileSync(join(folder, "handler.ts"), "export default () => 1;\n");
+  const told = join(project, "pid");
+  writeFileSync(
+    join(folder, "a.test.ts"),
+    `import { writeFileSync } from "node:fs";
+    import { test } from "node:test";
+    test("spins", () => { writeFileSync(${JSON.stringify(told)}, String(process.pid)); for (;;); });`,
+  );
+  const command = spawn(process.execPath, [program, "test", "--root", project], { env: box.env, stdio: "ignore" });
+  const ended = new Promise((resolve) => command.once("close", resolve));
+  await vi.waitFor(() => expect(Number(readFileSync(told))).toBeGreaterThan(0), { timeout: 60_000 });
+  const pid = Number(readFileSync(told));
+  onTestFinished(() => void spawnSync("kill", ["-KILL", String(pid)]));
+  // Not its process group's, as a terminal would.
+  command.kill("SIGINT");
+  expect(await ended).toBe(130);
+  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow(), { timeout: 5_000 });
+});
+
 test("validate: exit 3, every problem with its place", async () => {
   const folder = join(box.folder, "broken");
   mkdirSync(folder);
