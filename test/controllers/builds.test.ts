@@ -130,6 +130,24 @@ test("a source that is not UTF-8 is refused at its line, and one that says U+FFF
   expect(await refused(latin, "text.md")).toMatchObject([{ file: "controllers/odd/text.md", line: 2, fix }]);
 });
 
+test("what is imported and not there: the package is named, and no command that would install something else", async () => {
+  const bench = await openBench();
+  const imported = {
+    "./lib.ts": "make the file",
+    "/lib.ts": "make the file",
+    "#lib": "`imports` in package.json",
+    lodash: "`npm install lodash`",
+    "lodash/fp": "`npm install lodash`",
+    "@scope/name/deep/file.js": "`npm install @scope/name`",
+    "file:///lib.ts": "by its relative path",
+  };
+  for (const [path, fix] of Object.entries(imported)) {
+    const handler = `import lib from ${JSON.stringify(path)}; export default () => lib;`;
+    const error = await bench.failure(bench.runtime.build(bench.write("missing", handler)));
+    expect(error.extra["problems"], path).toMatchObject([{ line: 1, fix: expect.stringContaining(fix) }]);
+  }
+});
+
 test("of a bundle that is too large nothing is kept", async () => {
   const bench = await openBench();
   const folder = bench.write(

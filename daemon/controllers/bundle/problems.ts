@@ -21,9 +21,12 @@ export function buildProblems(folder: string, messages: readonly Message[]): Sou
 
 function fixFor(text: string): string {
   const missing = /^Could not resolve "([^"]+)"/.exec(text)?.[1];
-  if (missing?.startsWith(".")) return "Correct the path, or make the file.";
+  if (missing && /^[./]/.test(missing)) return "Correct the path, or make the file.";
+  if (missing?.includes(":")) return "Import a file by its relative path, or a package by its name.";
   if (missing?.startsWith("#")) return "Add it to `imports` in package.json.";
-  if (missing) return `Run \`npm install ${missing}\` where the controller's package.json is.`;
+  // Not a file in it: `a/b` would be a repository of GitHub's.
+  const [name] = /^(?:@[^/]+\/)?[^/]+/.exec(missing ?? "") ?? [];
+  if (name) return `Run \`npm install ${name}\` where the controller's package.json is.`;
   if (text.includes("native addon")) return "Use a package in plain JavaScript or WebAssembly.";
   if (text.startsWith("No loader is configured"))
     return 'Add `with { type: "text" }` to the import, or `with { type: "bytes" }`.';
