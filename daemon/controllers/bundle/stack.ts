@@ -17,6 +17,15 @@ export function bundleName(controller: string): string {
   return `${controller}.magic.js`;
 }
 
+/** esbuild writes a source's name as the path of a URL. */
+function fileOf(source: string): string {
+  try {
+    return decodeURIComponent(source);
+  } catch {
+    return source;
+  }
+}
+
 export function stackMapper(map: string, folder: string): StackMapper {
   let parsed: SourceMap | null | undefined;
   const sourceMap = (): SourceMap | null => {
@@ -38,7 +47,7 @@ export function stackMapper(map: string, folder: string): StackMapper {
     const entry = sourceMap()?.findEntry(Number(match.groups["line"]) - 1, Number(match.groups["column"]) - 1);
     // Whoever deployed the map may have written anything into it.
     if (!entry || !("originalSource" in entry) || typeof entry.originalSource !== "string") return line;
-    const place = `${posix.join(folder, entry.originalSource)}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
+    const place = `${posix.join(folder, fileOf(entry.originalSource))}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
     return match[2] ? `${match[1]}${match[2]} (${place})` : `${match[1]}${place}`;
   }
 
