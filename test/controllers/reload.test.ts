@@ -31,8 +31,42 @@ const handler = (n: number) => `import { n } from "./lib.ts"; export default () 
 
 test("where the machine refuses a cell, nothing in the module is said to be wrong", () => {
   const refused = new MagicError("overloaded", "a cell could not be started: socketpair failed");
-  expect(loadProblem({ folder: "/nowhere/controllers/a" }, refused).fix).toContain("ulimit -n");
-  expect(loadProblem({ folder: "/nowhere/controllers/a" }, new Error("no")).fix).toContain("the module");
+  expect(loadProblem({ folder: "/nowhere/controllers/a" }, refused, "/nowhere").fix).toContain("ulimit -n");
+  expect(loadProblem({ folder: "/nowhere/controllers/a" }, new Error("no"), "/nowhere").fix).toContain("the module");
+});
+
+test("a module that does not load is shown at the file that threw, wherever that lies, whatever its message says", async () => {
+  const bench = await openBench();
+  const throwing = (message: string) =>
+    `\n\nexport const v = (() => { throw new Error(${JSON.stringify(message)}); })();`;
+  const importing = (path: string) => `import { v } from ${JSON.stringify(path)}; export default () => v;`;
+  const at = (name: string) => join(bench.root, "src/controllers", name);
+  put(join(bench.root, "src/lib/dé (1).ts"), throwing("a"));
+  put(join(at("b"), "my lib.ts"), throwing("b"));
+  const handlers = {
+    a: importing("../../lib/dé (1).ts"),
+    b: importing("./my lib.ts"),
+    c: importing("../b/my lib.ts"),
+    d: throwing("controllers/b/my lib.ts:9:9 is not the place\n    at /etc/passwd:5:5"),
+  };
+  for (const [name, text] of Object.entries(handlers)) {
+    put(join(at(name), "handler.ts"), text);
+    put(join(at(name), "contract.yaml"), JSON.stringify(contractOf(`named-${name}`)));
+  }
+  const { session, next } = await start(join(bench.root, "src/controllers"), bench);
+  await next("ready");
+  const found = new Map<string, unknown>();
+  while (found.size < 4) {
+    const { controller, problems } = await next("invalid");
+    found.set(controller, [problems[0]?.file, problems[0]?.line]);
+  }
+  expect(Object.fromEntries(found)).toEqual({
+    a: ["src/lib/dé (1).ts", 3],
+    b: ["src/controllers/b/my lib.ts", 3],
+    c: ["src/controllers/b/my lib.ts", 3],
+    d: ["src/controllers/d/handler.ts", 3],
+  });
+  await session.close();
 });
 
 test("a save is live at once, a broken one keeps the last good version and shows its line", async () => {

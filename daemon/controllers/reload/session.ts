@@ -129,7 +129,7 @@ export async function openSession(options: SessionOptions, host: SessionHost): P
         one.dirty = false;
         const changed = [...one.changed];
         one.changed = new Set();
-        await reload(one, changed).catch((error: unknown) => invalid(one, [loadProblem(one, error)]));
+        await reload(one, changed).catch((error: unknown) => invalid(one, [loadProblem(one, error, options.root)]));
       }
     } finally {
       // In the same step as the last look: a save that came in between would wait for the next one.
@@ -161,7 +161,7 @@ export async function openSession(options: SessionOptions, host: SessionHost): P
     one.waitsFor = twin ? contract.name : null;
     // A renamed folder whose former place the watcher has not told of yet: that one's end offers the name.
     if (twin && !(await isStill(twin.folder))) return markDirty(twin, twin.folder, Date.now());
-    if (twin && !names.exchanged(one, twin)) return invalid(one, [twinProblem(one, twin)]);
+    if (twin && !names.exchanged(one, twin)) return invalid(one, [twinProblem(one, twin, options.root)]);
     one.waitsFor = null;
     one.claims = contract.name;
     const saved = await savedTime(changed, seen);
@@ -223,7 +223,7 @@ export async function openSession(options: SessionOptions, host: SessionHost): P
     } catch (error) {
       one.claims = one.live?.name ?? null;
       if (one.claims !== contract.name) await names.leave(contract.name);
-      if (!patience.signal.aborted) invalid(one, [loadProblem(one, error)]);
+      if (!patience.signal.aborted) invalid(one, [loadProblem(one, error, options.root)]);
     } finally {
       clearTimeout(timer);
       one.overtake = () => {};
