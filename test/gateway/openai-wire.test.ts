@@ -501,6 +501,24 @@ describe("streams", () => {
     expect(decoder.started()).toBe(begun);
   });
 
+  test.each([true, false])("what a moderation found comes along (usage asked for: %s)", async (asked) => {
+    const failed = { type: "error", code: "moderation_failed", message: "it did not work" };
+    const moderation = { input: failed, output: failed };
+    const [begin] = list;
+    const end = chunk([{ index: 0, delta: {}, finish_reason: "stop" }]);
+    for (const last of [[chunk([], { moderation }), chunk([], { usage })], [chunk([], { moderation, usage })]]) {
+      upstream.answer = (response) =>
+        void response.writeHead(200, { "content-type": "text/event-stream" }).end(events([begin, end, ...last]));
+      const request = { model: "m", messages, stream: true, moderation: {}, stream_options: { include_usage: asked } };
+      const got = await collect(await provider.chat(callOf(request), targetOf("openai", upstream), optionsOf()));
+      for (const one of got.events) specification()?.chunk(one);
+      const beside = got.events.slice(2) as { choices: unknown; moderation?: unknown; usage?: unknown }[];
+      expect(beside.map(({ choices }) => choices)).toEqual(Array(asked ? last.length : 1).fill([]));
+      expect(beside.filter((one) => one.moderation)).toMatchObject([{ moderation }]);
+      expect(beside.filter((one) => one.usage)).toMatchObject(asked ? [{ usage }] : []);
+    }
+  });
+
   test("a stream whose every chunk says its role begins with its first word, not at its end", () => {
     const decoder = decoderOf(() => {});
     const say = (content: string) =>

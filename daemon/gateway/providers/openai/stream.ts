@@ -58,8 +58,11 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
       metered = counted;
       usageChunk = { ...chunk, usage: given };
     }
-    // Azure's first chunk (prompt filters) and the usage chunk: not part of the answer.
-    if (choices.length === 0) return "";
+    // Azure's first chunk (prompt filters) and the usage chunk are no part of the answer; what was found by a moderation that the client asked for is.
+    if (choices.length === 0) {
+      const shownLater = counted && asked;
+      return chunk["moderation"] && !shownLater ? `data: ${JSON.stringify(repaired(chunk, [], asked))}\n\n` : "";
+    }
     if (!head["id"]) head = chunk;
     const counts = usage !== null && usage !== undefined;
     if (told.fits(choices, !counts && chunk["object"] === "chat.completion.chunk" && soundHead(chunk))) {
