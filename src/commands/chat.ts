@@ -71,9 +71,17 @@ async function say(context: Context<Options>, client: ApiClient, body: Record<st
     throw error;
   });
   output.fragment("\n");
+  const short = fallsShort[summary.finish_reason ?? ""];
+  if (short) output.warn(short);
   output.note(output.paint.dim(costLine(summary)));
   return summary;
 }
+
+/** What an answer that did not come to its own end is not to be taken for. */
+const fallsShort: Readonly<Record<string, string>> = {
+  length: "The answer is cut off: it reached --max-tokens, or the longest that the model gives.",
+  content_filter: "The provider's filter kept back the answer, or the rest of it.",
+};
 
 async function converse(
   context: Context<Options>,

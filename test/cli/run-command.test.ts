@@ -8,6 +8,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { streamChat } from "#client/gateway/chat.ts";
 import { createApiClient } from "#client/http.ts";
 import { syncIdOf } from "#client/syncs/state-file.ts";
+import chat from "#commands/chat.ts";
 import type { CommandModule } from "#commands/command.ts";
 import { oneSetting } from "#commands/config/settings.ts";
 import authorize from "#commands/connection/authorize.ts";
@@ -39,13 +40,17 @@ interface Line {
   readonly format?: Format;
 }
 
-/** Runs it as main.ts does; `said` is what has come on stdout so far. */
+/** Runs it as main.ts does; `said` is what has come on stdout so far, `noted` on stderr. */
 function run(command: CommandModule<never>, { args = [], options = {}, url, format = "text" }: Line) {
   const controller = new AbortController();
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   let said = "";
   stdout.on("data", (text) => {
     said += text;
+  });
+  let noted = "";
+  stderr.on("data", (text) => {
+    noted += text;
   });
   const streams = { stdout, stderr, stdin: process.stdin } as unknown as Streams;
   const output = createOutput({ format, quiet: false, env: {}, streams });
@@ -56,7 +61,7 @@ function run(command: CommandModule<never>, { args = [], options = {}, url, form
     need: async (wanted: Record<string, { value: unknown }>) =>
       Object.fromEntries(Object.entries(wanted).map(([name, { value }]) => [name, value])),
   } as never);
-  return { ended: Promise.resolve(ended), said: () => said, interrupt: () => controller.abort() };
+  return { ended: Promise.resolve(ended), said: () => said, noted: () => noted, interrupt: () => controller.abort() };
 }
 
 test("a command that waits for the daemon's answer is interrupted at once", async () => {
@@ -128,6 +133,23 @@ test("an answer that breaks off on the way is the other side's error", async () 
   const chat = streamChat(client, {}, (text) => pieces.push(text), new AbortController().signal);
   await expect(chat).rejects.toMatchObject({ code: "upstream_error" });
   expect(pieces).toEqual(["He"]);
+});
+
+test.each([
+  [[{ refusal: "I may " }, { refusal: "not." }], "stop", "I may not.\n", "\\?/\\?: "],
+  [[{ content: "half an" }], "length", "half an\n", "warning: The answer is cut off"],
+  [[{ content: "" }], "content_filter", "\n", "warning: The provider's filter"],
+  [[{ content: "whole" }], "stop", "whole\n", "\\?/\\?: "],
+])("chat shows why there is no answer, or not all of it: %j, %s", async (deltas, finish_reason, shown, warned) => {
+  const url = await daemon((_request, response) => {
+    const choices = [...deltas.map((delta) => ({ delta })), { delta: {}, finish_reason }];
+    const text = choices.map((choice) => `data: ${JSON.stringify({ choices: [choice] })}\n\n`).join("");
+    response.writeHead(200, { "content-type": "text/event-stream" }).end(`${text}data: [DONE]\n\n`);
+  });
+  const asked = run(chat as CommandModule<never>, { url, args: ["hi"] });
+  await asked.ended;
+  expect(asked.said()).toBe(shown);
+  expect(asked.noted()).toMatch(new RegExp(`^${warned}`));
 });
 
 test("a state file that mktemp has made names a sync as a missing one does; anything else is left alone", async () => {

@@ -24,7 +24,7 @@ export interface ChatSummary {
 interface Chunk {
   readonly model?: string;
   readonly choices?: readonly {
-    readonly delta?: { readonly content?: string | null };
+    readonly delta?: { readonly content?: string | null; readonly refusal?: string | null };
     readonly finish_reason?: string | null;
   }[];
   readonly usage?: ChatSummary["usage"];
@@ -59,7 +59,8 @@ export async function streamChat(
     usage = chunk.usage ?? usage;
     for (const choice of chunk.choices ?? []) {
       finish = choice.finish_reason ?? finish;
-      const piece = choice.delta?.content;
+      // Why the model does not answer is what it says.
+      const piece = choice.delta?.content || choice.delta?.refusal;
       if (!piece) continue;
       text += piece;
       onText(piece);
