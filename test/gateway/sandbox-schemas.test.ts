@@ -47,6 +47,13 @@ const schemas: Record<string, object> = {
   "short string": { type: "string", maxLength: 2 },
   "an array of a length": { type: "array", items: { type: "integer" }, minItems: 3, maxItems: 3 },
   "unique items": { type: "array", items: { enum: ["a", "b", "c"] }, minItems: 3, uniqueItems: true },
+  "unique objects": {
+    type: "array",
+    items: object({ tag: { type: "string" }, at: { type: "string", format: "date-time" } }),
+    minItems: 3,
+    uniqueItems: true,
+  },
+  "a time that is not to be": { type: "string", format: "time", not: { const: "09:30:00Z" } },
   "unique strings": { type: "array", items: { type: "string" }, minItems: 4, uniqueItems: true },
   "an empty array": { type: "array", maxItems: 0, items: { type: "string" } },
   tuple: { type: "array", prefixItems: [{ type: "string" }, { type: "integer" }], minItems: 2, items: false },
@@ -140,9 +147,15 @@ const schemas: Record<string, object> = {
 };
 for (const format of [
   ...["date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid"],
-  ...["uri-template", "relative-json-pointer", "byte"],
+  ...["uri-template", "relative-json-pointer", "byte", "__proto__"],
 ]) {
   schemas[`format ${format}`] = { type: "string", format };
+  schemas[`several of format ${format}`] = {
+    type: "array",
+    items: { type: "string", format },
+    minItems: 3,
+    uniqueItems: true,
+  };
 }
 for (const pattern of [
   "^[A-Z]{2,3}-\\d{4}$",

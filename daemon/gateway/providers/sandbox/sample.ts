@@ -24,7 +24,7 @@ function value(schema: unknown, context: Context): unknown {
   const excluded = valuesOf(plain["not"], context);
   let found = sampled(plain, context);
   for (let tries = 1; excluded?.includes(JSON.stringify(found)) && tries <= MOST_TRIES; tries++)
-    found = sampled(plain, { ...context, name: `${context.name} ${tries}` });
+    found = sampled(plain, { ...context, again: tries });
   return found;
 }
 
@@ -149,7 +149,8 @@ function array(schema: Schema, context: Context): unknown[] {
   const seen = new Set<string>();
   for (let tries = 0; items.length < Math.min(wanted, MOST_ITEMS) && tries < 400; tries++) {
     const of = fixed[items.length] ?? (items.length < some ? both(each, contains) : each);
-    const item = value(of, { ...context, depth: context.depth + 1, name: `${context.name}_${tries + 1}` });
+    const again = tries > items.length ? { again: tries } : {};
+    const item = value(of, { ...context, ...again, depth: context.depth + 1, name: `${context.name}_${tries + 1}` });
     if (schema["uniqueItems"] === true) {
       const key = JSON.stringify(item);
       if (seen.has(key) && spend(context, Math.ceil(key.length / 50))) continue;

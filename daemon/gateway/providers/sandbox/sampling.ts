@@ -22,6 +22,8 @@ export interface Context {
   readonly depth: number;
   /** The property's name: makes strings readable. */
   readonly name: string;
+  /** How often what was drawn before could not be taken: then a text has to be another one. */
+  readonly again?: number;
   readonly budget: Budget;
 }
 

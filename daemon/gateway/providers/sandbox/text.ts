@@ -5,43 +5,56 @@ import { type Context, numberOf, type Schema, spend } from "./sampling.ts";
 
 const LONGEST = 10_000;
 
-const formats: Record<string, string> = {
-  "date-time": "2026-01-15T09:30:00Z",
-  date: "2026-01-15",
-  time: "09:30:00Z",
-  duration: "PT1H",
-  email: "sandbox@example.com",
-  "idn-email": "sandbox@example.com",
-  hostname: "example.com",
-  "idn-hostname": "example.com",
-  ipv4: "192.0.2.1",
-  ipv6: "2001:db8::1",
-  uri: "https://example.com/",
-  url: "https://example.com/",
-  iri: "https://example.com/",
-  "uri-reference": "/path",
-  "iri-reference": "/path",
-  "uri-template": "/path/{id}",
-  uuid: "00000000-0000-4000-8000-000000000000",
-  regex: "^.*$",
-  "json-pointer": "/pointer",
-  "relative-json-pointer": "1/pointer",
-  byte: "c2FuZGJveA==",
-};
+/** The nth sample of each. */
+const formats: ReadonlyMap<unknown, (n: number) => string> = new Map(
+  Object.entries({
+    "date-time": (n: number) => `${day(n)}T09:30:00Z`,
+    date: day,
+    time: (n: number) => `09:${String(30 + Math.floor(n / 60)).padStart(2, "0")}:${String(n % 60).padStart(2, "0")}Z`,
+    duration: (n: number) => `PT${1 + n}H`,
+    email: (n: number) => `sandbox${n || ""}@example.com`,
+    "idn-email": (n: number) => `sandbox${n || ""}@example.com`,
+    hostname: host,
+    "idn-hostname": host,
+    ipv4: (n: number) => `192.0.${2 + Math.floor(n / 250)}.${1 + (n % 250)}`,
+    ipv6: (n: number) => `2001:db8::${(1 + n).toString(16)}`,
+    uri: (n: number) => `https://example.com/${n || ""}`,
+    url: (n: number) => `https://example.com/${n || ""}`,
+    iri: (n: number) => `https://example.com/${n || ""}`,
+    "uri-reference": (n: number) => `/path${n || ""}`,
+    "iri-reference": (n: number) => `/path${n || ""}`,
+    "uri-template": (n: number) => `/path${n || ""}/{id}`,
+    uuid: (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`,
+    regex: (n: number) => `^.*${n || ""}$`,
+    "json-pointer": (n: number) => `/pointer${n || ""}`,
+    "relative-json-pointer": (n: number) => `${1 + n}/pointer`,
+    byte: (n: number) => Buffer.from(`sandbox${n || ""}`).toString("base64"),
+  }),
+);
+
+function day(n: number): string {
+  return new Date(Date.UTC(2026, 0, 15 + n)).toISOString().slice(0, 10);
+}
+
+function host(n: number): string {
+  return n > 0 ? `host${n}.example.com` : "example.com";
+}
 
 export function string(schema: Schema, context: Context): string {
   const least = numberOf(schema["minLength"], 0);
   const most = numberOf(schema["maxLength"], Number.POSITIVE_INFINITY);
-  const format = formats[String(schema["format"] ?? "")];
+  const { again = 0 } = context;
+  const format = formats.get(schema["format"])?.(again);
   const pattern = schema["pattern"];
   if (format !== undefined && (typeof pattern !== "string" || matches(pattern, format, context))) return format;
   if (context.budget.left < 0) return "";
   if (typeof pattern === "string") return patterned(pattern, Math.min(least, LONGEST), most, context);
-  const word =
+  const name =
     context.name
       .slice(0, LONGEST)
       .replaceAll(/[^\p{L}\p{N}]+/gu, " ")
       .trim() || "text";
+  const word = again > 0 ? `${name} ${again}` : name;
   const text = word.padEnd(Math.min(least, LONGEST), " sandbox");
   spend(context, Math.ceil(text.length / 50));
   if (text.length <= most) return text;
