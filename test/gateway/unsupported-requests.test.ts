@@ -80,6 +80,19 @@ describe("images by URL for wires that take bytes", () => {
     );
   });
 
+  test.each([
+    ["anthropic", "gs://bucket/x.png", "its URL is not http or https"],
+    ["bedrock", "gs://bucket/x.png", "its URL is not http or https"],
+    ["google", "http://a:b@example.com/x.png", "its URL holds credentials"],
+  ] as const)("%s: the one of several that is not to be had is named: %s", async (kind, url, why) => {
+    const image = (url: string) => ({ type: "image_url", image_url: { url } });
+    const content = [{ type: "text", text: "x" }, image(`data:image/png;base64,${PIXEL}`), image(url)];
+    const { outcome } = await send(kind, { messages: [user("hi"), user(content)] }, "m");
+    const param = "messages[1].content[2].image_url.url";
+    expect(outcome).toMatchObject({ failure: { status: 400, param, message: `An image cannot be fetched: ${why}.` } });
+    expect(upstream.requests).toHaveLength(0);
+  });
+
   test("are fetched a few at a time, and together no more than a body may hold", async () => {
     let open = 0;
     let most = 0;

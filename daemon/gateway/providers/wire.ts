@@ -96,6 +96,6 @@ export interface EmbeddingWire {
 }
 
 export interface WireIo {
-  /** Bytes and media type of an image's URL. Throws UpstreamError (`invalid`). */
-  fetchImage(url: string): Promise<{ readonly mediaType: string; readonly data: Buffer }>;
+  /** Bytes and media type of an image's URL, which stands at `param` of the request. Throws UpstreamError (`invalid`). */
+  fetchImage(url: string, param: string): Promise<{ readonly mediaType: string; readonly data: Buffer }>;
 }

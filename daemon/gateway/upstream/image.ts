@@ -21,17 +21,17 @@ export interface Image {
 
 /**
  * Fetches the images of one request: a few at a time, together no larger than a body may be, and none after one that was not to be had. Throws
- * UpstreamError (`invalid`, param `messages`) for that one.
+ * UpstreamError (`invalid`) for that one, naming its place in the request.
  */
 export function imageFetcher(
   dispatcher: Dispatcher,
   options: { readonly signal: AbortNotice },
-): (url: string) => Promise<Image> {
+): (url: string, param: string) => Promise<Image> {
   const lanes: Promise<unknown>[] = [];
   let asked = 0;
   let left = MAX_TOGETHER;
   let failed: { readonly error: unknown } | null = null;
-  async function fetched(url: string): Promise<Image> {
+  async function fetched(url: string, param: string): Promise<Image> {
     if (failed) throw failed.error;
     try {
       const image = await fetchImage(dispatcher, url, options);
@@ -39,13 +39,13 @@ export function imageFetcher(
       if (left < 0) throw refused(`those of the request have more than ${MAX_TOGETHER} bytes together`);
       return image;
     } catch (error) {
-      failed ??= { error };
-      throw error;
+      failed ??= { error: placed(error, param) };
+      throw failed.error;
     }
   }
-  return (url) => {
+  return (url, param) => {
     const lane = asked++ % AT_ONCE;
-    const image = (lanes[lane] ?? Promise.resolve()).then(() => fetched(url));
+    const image = (lanes[lane] ?? Promise.resolve()).then(() => fetched(url, param));
     lanes[lane] = image.catch(() => undefined);
     return image;
   };
@@ -126,6 +126,10 @@ function ofServer({ message }: { readonly message: string }): string {
 }
 
 function refused(why: string): UpstreamError {
-  const message = `An image cannot be fetched: ${why}.`;
-  return new UpstreamError(failure("invalid", message, { param: "messages", code: "invalid_image_url" }));
+  return new UpstreamError(failure("invalid", `An image cannot be fetched: ${why}.`, { code: "invalid_image_url" }));
+}
+
+function placed(error: unknown, param: string): unknown {
+  const isRefusal = error instanceof UpstreamError && error.failure.kind === "invalid";
+  return isRefusal ? new UpstreamError({ ...error.failure, param }) : error;
 }

@@ -1,4 +1,4 @@
-// Anthropic fetches images itself, but by https alone: what a request names by http is fetched here, as for the wires that take bytes.
+// Anthropic fetches images itself, but by https alone: what a request names otherwise is fetched here, as for the wires that take bytes, or refused.
 import type { ChatRequest, ContentPart, Message } from "#daemon/gateway/format/request.ts";
 import type { WireIo } from "../wire.ts";
 
@@ -8,16 +8,19 @@ export function withImages(request: ChatRequest, io: WireIo): ChatRequest | Prom
 }
 
 async function fetched(request: ChatRequest, io: WireIo): Promise<ChatRequest> {
-  const messages = request.messages.map(async (message): Promise<Message> => {
+  const messages = request.messages.map(async (message, index): Promise<Message> => {
     if (message.role !== "user" || !namesImage(message)) return message;
-    return { ...message, content: await Promise.all((message.content as ContentPart[]).map((part) => put(part, io))) };
+    const parts = (message.content as ContentPart[]).map((part, at) =>
+      put(part, `messages[${index}].content[${at}]`, io),
+    );
+    return { ...message, content: await Promise.all(parts) };
   });
   return { ...request, messages: await Promise.all(messages) };
 }
 
-async function put(part: ContentPart, io: WireIo): Promise<ContentPart> {
+async function put(part: ContentPart, param: string, io: WireIo): Promise<ContentPart> {
   if (!isPlain(part)) return part;
-  const { mediaType, data } = await io.fetchImage(part.image_url.url);
+  const { mediaType, data } = await io.fetchImage(part.image_url.url, `${param}.image_url.url`);
   return { ...part, image_url: { url: `data:${mediaType};base64,${data.toString("base64")}` } };
 }
 
@@ -26,5 +29,5 @@ function namesImage({ role, content }: Message): boolean {
 }
 
 function isPlain(part: ContentPart): part is ContentPart & { type: "image_url" } {
-  return part.type === "image_url" && /^http:/i.test(part.image_url.url);
+  return part.type === "image_url" && !/^(https|data):/i.test(part.image_url.url);
 }

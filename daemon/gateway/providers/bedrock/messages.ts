@@ -187,10 +187,10 @@ async function userBlock(part: ContentPart, param: string, io: WireIo): Promise<
       return part.text.trim() === "" ? null : { text: part.text };
     case "image_url": {
       const { url } = part.image_url;
-      const inline = imageUrl(url, `${param}.image_url.url`);
-      const image = inline ?? (await fetched(url, io));
+      const place = `${param}.image_url.url`;
+      const image = imageUrl(url, place) ?? (await fetched(url, place, io));
       const format = formats[image.mediaType];
-      if (!format) throw invalid(`${param}.image_url.url`, "is no PNG, JPEG, GIF or WebP");
+      if (!format) throw invalid(place, "is no PNG, JPEG, GIF or WebP");
       return { image: { format, source: { bytes: image.data } } };
     }
     case "file": {
@@ -215,7 +215,7 @@ async function userBlock(part: ContentPart, param: string, io: WireIo): Promise<
   }
 }
 
-async function fetched(url: string, io: WireIo): Promise<{ mediaType: string; data: string }> {
-  const image = await io.fetchImage(url);
+async function fetched(url: string, param: string, io: WireIo): Promise<{ mediaType: string; data: string }> {
+  const image = await io.fetchImage(url, param);
   return { mediaType: image.mediaType, data: image.data.toString("base64") };
 }

@@ -139,12 +139,13 @@ async function userPart(part: ContentPart, param: string, io: WireIo): Promise<u
       return part.text === "" ? null : { text: part.text };
     case "image_url": {
       const { url } = part.image_url;
-      const inline = imageUrl(url, `${param}.image_url.url`);
+      const place = `${param}.image_url.url`;
+      const inline = imageUrl(url, place);
       if (inline) return { inlineData: { mimeType: inline.mediaType, data: inline.data } };
       if (url.startsWith("gs://") || /^https:\/\/generativelanguage\.googleapis\.com\//.test(url)) {
         return { fileData: { fileUri: url } };
       }
-      const image = await io.fetchImage(url);
+      const image = await io.fetchImage(url, place);
       return { inlineData: { mimeType: image.mediaType, data: image.data.toString("base64") } };
     }
     case "file": {
