@@ -1,7 +1,6 @@
 // The gateway as one object: the engagement that is current, and everything that lives longer than a call.
 import { isMagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
-import { list } from "#contract/json-object.ts";
 import { headers as names } from "#contract/protocol.ts";
 import type { RouteExplanation } from "#contract/wire/route.ts";
 import type { Sealer } from "#daemon/secrets/sealer.ts";
@@ -164,13 +163,18 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
     },
     async explain({ body, principal, controller }) {
       if (hasPriced(engagement)) await catalogue.load();
-      // What is no request is refused before it has a route. Who asks where a model leads need not write messages.
-      chatRequest(list(body["messages"]).length === 0 ? { ...body, messages: [{}] } : body);
+      const asked = withMessages(body);
+      // What is no request is refused before it has a route.
+      chatRequest(asked);
       const call = { operation: "chat", body, principal, controller } as const;
       const shape = shapeOf(call);
       const spender = spenderOf(principal, shape.user, controller);
       const accounts = accountsOf(engagement, principal, controller, spender, clock.now());
-      const plan = await withinBudgets(considerRoute(engagement, router, call, shape), budgets, accounts);
+      const plan = await withinBudgets(
+        considerRoute(engagement, router, { ...call, body: asked }, shape),
+        budgets,
+        accounts,
+      );
       return explanationOf(plan, shape, principal, router);
     },
     usage: (query) => ledger.usage(query),
@@ -186,6 +190,13 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
       await ledger.close();
     },
   };
+}
+
+// Who asks where a request leads need not write messages, and all else that it asks for counts as if there were some.
+function withMessages(body: GatewayCall["body"]): GatewayCall["body"] {
+  const { messages = [] } = body;
+  const none = Array.isArray(messages) && messages.length === 0;
+  return none ? { ...body, messages: [{ role: "user", content: "" }] } : body;
 }
 
 function hasPriced(engagement: Engagement): boolean {

@@ -274,6 +274,22 @@ test("what no call would do, no explanation says: a request that is none, a mode
   expect((await chat({ model: "p" }, { principal: sandbox })).headers["x-magic-model"]).toBe("echo");
 });
 
+test("what a request without messages asks for keeps out who does not have it, as it would with some", async () => {
+  const { gateway } = await testGateway({
+    providers: { anthropic: { api_key: "k", base_url: a.url }, a: provider(a) },
+    policies: { p: { candidates: ["anthropic/claude-haiku-4-5", "a/m"] } },
+  });
+  const explain = (body: object) =>
+    gateway.explain({ body: { model: "p", ...body }, principal: principal(), controller: null });
+  for (const messages of [undefined, [], [{ role: "user", content: "x" }]]) {
+    const { decision, candidates } = await explain({ seed: 1, messages });
+    expect(decision?.model).toBe("a/m");
+    expect(candidates[1]).toMatchObject({ model: "anthropic/claude-haiku-4-5", rule: "unsupported" });
+  }
+  expect((await explain({ messages: [] })).prompt_tokens).toBe((await explain({})).prompt_tokens);
+  await expect(explain({ messages: "x" })).rejects.toThrow("'messages' must be an array");
+});
+
 test("every attempt of a route has a rank of its own, also where a policy names a model twice", async () => {
   const { gateway } = await testGateway({
     ...config(),
