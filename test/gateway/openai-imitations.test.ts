@@ -709,6 +709,14 @@ test("numbers of a server that gives no base64 come as base64 to who asks for it
   }
 });
 
+test("the gateway's own drop_unsupported, which clients send with everything, reaches no server beside texts to embed", async () => {
+  upstream.answer = (response) => void response.end("{}");
+  const asked = { input: "hi", drop_unsupported: true };
+  const call = { request: asked, raw: Buffer.from(JSON.stringify(asked)), requestId: "req_test", user: null };
+  await provider.embed?.(call, targetOf("openai", upstream), optionsOf());
+  expect(JSON.parse(upstream.requests.at(-1)?.body ?? "")).toEqual({ input: "hi", model: "m" });
+});
+
 test("embeddings say in the specification's form what they cost, and an error behind a 200 is one", async () => {
   const data = [{ object: "embedding", index: 0, embedding: [0.5] }];
   const embedded = async (answer: object) => {

@@ -146,6 +146,8 @@ export interface EmbeddingRequest {
   readonly encoding_format?: "float" | "base64" | null;
   readonly dimensions?: number | null;
   readonly user?: string | null;
+  /** The gateway's own word, of chats: nothing of a request to embed is left out. Never forwarded. */
+  readonly drop_unsupported?: unknown;
 }
 
 /** What the pipeline drives. Never throws for what an upstream does: that is a FailureOutcome. */

@@ -19,6 +19,7 @@ export function embeddingBody(call: EmbeddingCall, target: Target, given: Additi
   if (request.model !== target.model) changes["model"] = target.model;
   if (serviceOf(target).mistral) changes["user"] = undefined;
   else if (user !== null && request.user !== user) changes["user"] = given.user ? user : undefined;
+  if (request.drop_unsupported !== undefined) changes["drop_unsupported"] = undefined;
   return forwardBody(raw, request, changes);
 }
 
