@@ -290,6 +290,21 @@ test("what a request without messages asks for keeps out who does not have it, a
   await expect(explain({ messages: "x" })).rejects.toThrow("'messages' must be an array");
 });
 
+test("a candidate that is no provider's model says why: several serve it, it is a policy, its provider is not configured", async () => {
+  const { chat } = await testGateway({
+    providers: { openai: { api_key: "k", base_url: a.url }, azure: { api_key: "k", base_url: a.url } },
+    policies: { q: { candidates: ["openai/gpt-4o"] }, p: { candidates: ["gpt-4o", "q", "nope/x"] } },
+  });
+  const told = await chat({ model: "p" }).catch((caught: unknown) => caught);
+  expect(told).toMatchObject({ code: "provider_not_configured" });
+  for (const why of [
+    'several providers serve "gpt-4o": say which with openai/gpt-4o, azure/gpt-4o;',
+    "q is a policy, and a policy's candidates are models;",
+    "nope/x is of no provider under gateway.providers.",
+  ])
+    expect((told as Error).message).toContain(why);
+});
+
 test("every attempt of a route has a rank of its own, also where a policy names a model twice", async () => {
   const { gateway } = await testGateway({
     ...config(),

@@ -67,6 +67,24 @@ export function located(engagement: Engagement, catalogue: Catalogue, candidate:
   return only && !another ? { ...candidate, provider: only.name } : candidate;
 }
 
+/** Why a policy's candidate has no provider. */
+export function ofNoProvider(
+  engagement: Engagement,
+  catalogue: Catalogue,
+  { provider, model }: PolicyCandidate,
+): string {
+  const servers = provider === "" ? knownServers(engagement, catalogue, model) : [];
+  if (servers.length > 1) return `several ${serve(servers, model)}`;
+  if (provider === "" && engagement.policies.has(model))
+    return `${model} is a policy, and a policy's candidates are models`;
+  return `${provider && `${provider}/`}${model} is of no provider under gateway.providers`;
+}
+
+function serve(servers: readonly ConfiguredProvider[], model: string): string {
+  const choices = servers.map(({ name }) => `${name}/${model}`).join(", ");
+  return `providers serve ${quoted(model)}: say which with ${choices}`;
+}
+
 const served = new WeakMap<Engagement, Map<string, ConfiguredProvider>>();
 const MAX_SERVED = 1_000;
 
@@ -124,12 +142,7 @@ function unknownModel(
   servers: readonly ConfiguredProvider[],
 ): MagicError {
   const extra = { param: "model" };
-  if (servers.length > 1) {
-    const choices = servers.map((server) => `${server.name}/${name}`).join(", ");
-    return new MagicError("model_not_found", `Several providers serve ${quoted(name)}: say which with ${choices}.`, {
-      extra,
-    });
-  }
+  if (servers.length > 1) return new MagicError("model_not_found", `Several ${serve(servers, name)}.`, { extra });
   if (prefix && providerTypes.some((known) => known === prefix))
     return new MagicError(
       "provider_not_configured",

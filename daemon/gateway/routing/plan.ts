@@ -10,7 +10,7 @@ import {
   targetOf,
 } from "#daemon/gateway/engagement/engagement.ts";
 import { priceFor, publishedFor, unpricedAdvice } from "#daemon/gateway/engagement/prices.ts";
-import { located, type Resolution, resolveModel, unknownTo } from "#daemon/gateway/engagement/resolve.ts";
+import { located, ofNoProvider, type Resolution, resolveModel, unknownTo } from "#daemon/gateway/engagement/resolve.ts";
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { Catalogue } from "#daemon/gateway/pricing/catalogue.ts";
 import { attachmentsAtMost } from "#daemon/gateway/pricing/estimate.ts";
@@ -149,7 +149,7 @@ function considerCandidate(question: Question, entry: PolicyCandidate): Consider
     candidate,
   });
   const configured = engagement.providers.get(entry.provider);
-  if (!configured) return out("not_configured", `${name} is of no provider under gateway.providers`, "model");
+  if (!configured) return out("not_configured", ofNoProvider(engagement, parts.catalogue, entry), "model");
   const denial = access.check(asked, configured, entry.model);
   if (denial) return out(denial.rule, denial.reason, "model");
   if (configured.missing) return out("not_configured", configured.missing, "model");
