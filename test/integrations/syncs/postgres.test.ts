@@ -541,7 +541,21 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(await target.lines("stamped")).toEqual(["(1,now)", "(2,now)", "(3,now)"]);
   });
 
-  test("tables that take no ON CONFLICT are merged into: with rules, and with a deferrable constraint beside the key's index", async () => {
+  test("tables that take no ON CONFLICT are merged into: with rules, with a deferrable constraint beside the key's index, with a key WITHOUT OVERLAPS", async () => {
+    const [about] = await target.query("SHOW server_version_num");
+    if (Number(about?.["server_version_num"]) >= 180_000) {
+      const made = "CREATE TABLE stays (rooms int4range, days int4range, v int";
+      await source.query(`${made}); INSERT INTO stays VALUES ('[1,2)', '[1,3)', 2), ('[1,2)', '[3,9)', 3)`);
+      await target.query(
+        `${made}, PRIMARY KEY (rooms, days WITHOUT OVERLAPS)); INSERT INTO stays VALUES ('[1,2)', '[1,3)', 1), ('[1,2)', '[4,5)', 1)`,
+      );
+      const followed = { mode: "incremental", cursor_field: "v", deletes: "hard" } as const;
+      expect(await sync(ends("stays"), { ...followed, primary_key: ["rooms", "days"] })).toMatchObject({
+        error: null,
+        records_rejected: 0,
+      });
+      expect(await target.lines("stays")).toEqual(['("[1,2)","[1,3)",2)', '("[1,2)","[3,9)",3)']);
+    }
     await source.query("CREATE TABLE plain_rows (id int, v int); INSERT INTO plain_rows VALUES (1, 1), (2, 2)");
     const keyed = { mode: "incremental", cursor_field: "v", primary_key: ["id"] } as const;
     for (const [table, more] of [

@@ -61,7 +61,10 @@ export async function mergeStage(target: MergeTarget, stage: string): Promise<Re
       })));
   if (!merged && !canSift(refused, plan)) throw refused;
   if (!merged)
-    rejects = [...rejects, ...(await sift({ link, plan, rows: newest, put, waiting: (what) => target.waiting(what) }))];
+    rejects = [
+      ...rejects,
+      ...(await sift({ link, plan, rows: newest, put, updates: true, waiting: (what) => target.waiting(what) })),
+    ];
   await link.run(`TRUNCATE ${stage}`);
   return rejects;
 }
@@ -190,7 +193,8 @@ export async function hasUniqueIndex(link: PostgresLink, table: string, key: rea
   return (await uniqueIndexes(link, table, key)).there;
 }
 
-// `barred`: ON CONFLICT, which takes a deferrable index beside another one for its own, and no table with rules for what it may do.
+// `barred`: ON CONFLICT, which takes a deferrable index beside another one for its own, and neither a key WITHOUT OVERLAPS nor a table with
+// rules for what it may do.
 async function uniqueIndexes(
   link: PostgresLink,
   table: string,
@@ -198,7 +202,7 @@ async function uniqueIndexes(
 ): Promise<{ there: boolean; barred: boolean }> {
   const [row] = await link.rows<{ there: string | null; barred: string | null }>(
     `SELECT bool_or(i.indimmediate)::text AS there,
-            (bool_or(NOT i.indimmediate) OR EXISTS (SELECT FROM pg_rewrite WHERE ev_class = $1::regclass AND ev_type IN ('2', '3')))::text AS barred
+            (bool_or(NOT i.indimmediate OR i.indisexclusion) OR EXISTS (SELECT FROM pg_rewrite WHERE ev_class = $1::regclass AND ev_type IN ('2', '3')))::text AS barred
        FROM pg_index i WHERE i.indrelid = $1::regclass AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
         AND (SELECT array_agg(a.attname::text ORDER BY a.attname) FROM unnest(i.indkey::int[]) WITH ORDINALITY k(n, at) JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.n WHERE k.at <= i.indnkeyatts)
           = (SELECT array_agg(x ORDER BY x COLLATE "C") FROM unnest($2::text[]) x)`,

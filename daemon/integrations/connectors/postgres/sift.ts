@@ -3,7 +3,7 @@
 import type { Reject } from "#contract/sync.ts";
 import type { WritePlan } from "../../engine/destination.ts";
 import type { PostgresLink } from "./connect.ts";
-import { isDataError } from "./errors.ts";
+import { isDataError, type ServerError } from "./errors.ts";
 import { ident, identList } from "./sql.ts";
 import { reasonOf } from "./write-rows.ts";
 
@@ -16,6 +16,8 @@ export interface Sieve {
   begin?(): Promise<void>;
   /** Writes the rows of a FROM item, by the columns' names; fails as a whole. */
   put(from: string): Promise<void>;
+  /** True where it changes rows that are there: what one row is refused for, another one may give up. */
+  readonly updates?: boolean;
   waiting(what: string): void;
 }
 
@@ -35,28 +37,55 @@ export async function sift(sieve: Sieve): Promise<Reject[]> {
   await link.run(`CREATE UNIQUE INDEX ON ${SIFT} (_magic_n); ANALYZE ${SIFT}`);
   await sieve.begin?.();
   const [size] = await link.rows<{ n: string }>(`SELECT count(*)::text AS n FROM ${SIFT}`);
-  const rejects: Reject[] = [];
-  const pending: [from: number, to: number][] = [[1, Number(size?.n ?? 0)]];
-  for (let range = pending.pop(); range; range = pending.pop()) {
-    const [from, to] = range;
-    if (from > to) continue;
-    sieve.waiting(`the rows from ${from} to ${to}, to find those that the table refuses (${rejects.length} so far)`);
+  const rows = Number(size?.n ?? 0);
+  let refused: Refused[] = [];
+  const refusal = async (from: number, to: number): Promise<ServerError | null> => {
+    sieve.waiting(`the rows from ${from} to ${to}, to find those that the table refuses (${refused.length} so far)`);
     await link.run("SAVEPOINT magic_sift");
     try {
       await put(`(SELECT * FROM ${SIFT} WHERE _magic_n BETWEEN ${from} AND ${to})`);
       await link.run("RELEASE SAVEPOINT magic_sift");
+      return null;
     } catch (error) {
       if (!isDataError(error)) throw error;
       await link.run("ROLLBACK TO SAVEPOINT magic_sift; RELEASE SAVEPOINT magic_sift");
-      const middle = (from + to) >> 1;
-      // The first half is on top: rows go in in their order.
-      if (from < to) pending.push([middle + 1, to], [from, middle]);
-      else rejects.push({ key: await keyAt(link, plan.primaryKey, from), column: null, reason: reasonOf(error) });
+      return error;
+    }
+  };
+  const pending: [from: number, to: number][] = [[1, rows]];
+  for (let range = pending.pop(); range; range = pending.pop()) {
+    const [from, to] = range;
+    if (from > to) continue;
+    const error = await refusal(from, to);
+    const middle = (from + to) >> 1;
+    // The first half is on top: rows go in in their order.
+    if (error && from < to) pending.push([middle + 1, to], [from, middle]);
+    else if (error) refused.push({ at: from, error });
+  }
+  // Values that move on from row to row are free from the last one on.
+  for (let before = rows; sieve.updates && refused.length < before && refused.some(isTaken); ) {
+    before = refused.length;
+    const again = refused.toReversed();
+    refused = [];
+    for (const one of again) {
+      const error = isTaken(one) ? await refusal(one.at, one.at) : one.error;
+      if (error) refused.push({ at: one.at, error });
     }
   }
+  const rejects: Reject[] = [];
+  for (const { at, error } of refused.sort((a, b) => a.at - b.at))
+    rejects.push({ key: await keyAt(link, plan.primaryKey, at), column: null, reason: reasonOf(error) });
   await link.run(`DROP TABLE ${SIFT}`);
   return rejects;
 }
+
+interface Refused {
+  readonly at: number;
+  readonly error: ServerError;
+}
+
+// By another row's value: 23505 of a unique column, 23P01 of a constraint that excludes.
+const isTaken = ({ error }: Refused) => error.code === "23505" || error.code === "23P01";
 
 async function keyAt(link: PostgresLink, key: readonly string[], at: number): Promise<string> {
   if (key.length === 0) return `row ${at}`;

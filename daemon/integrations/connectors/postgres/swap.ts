@@ -258,7 +258,8 @@ export async function exchangeRows(given: MergeTarget, shadow: string): Promise<
     if (!canSift(error, plan)) throw error;
     await link.run("ROLLBACK TO SAVEPOINT magic_exchange; RELEASE SAVEPOINT magic_exchange");
     const waiting = (what: string) => target.waiting(what);
-    rejects = [...rejects, ...(await sift({ link, plan, rows: `SELECT * FROM ${shadow}`, put, waiting }))];
+    const rows = `SELECT * FROM ${shadow}`;
+    rejects = [...rejects, ...(await sift({ link, plan, rows, put, updates: referenced, waiting }))];
   }
   await link.run(`DROP TABLE ${shadow}`);
   return rejects;
