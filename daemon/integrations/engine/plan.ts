@@ -77,8 +77,11 @@ export function writePlan(
       "validation_failed",
       `Deletes "${deletes}" need a primary key: ${columns.length > 0 ? "name it with --primary-key" : `${spec.source.object} has no column yet`}.`,
     );
+  const kind = replace ? "replace" : primaryKey.length > 0 ? "upsert" : "append";
+  // What a record is refused for may go with the rows that have gone: the run judges it then.
+  const judgedLater = snapshot && kind === "upsert" && deletes === "hard";
   return {
-    kind: replace ? "replace" : primaryKey.length > 0 ? "upsert" : "append",
+    kind,
     columns,
     primaryKey,
     formerKey: former?.key ?? null,
@@ -86,7 +89,7 @@ export function writePlan(
     keyCertain: snapshot && spec.primary_key === null,
     deletes,
     cursorField: spec.cursor_field === null ? null : rename(spec.cursor_field),
-    onBadRecord: spec.on_bad_record,
+    onBadRecord: judgedLater ? "quarantine" : spec.on_bad_record,
     sourceSchema: { ...source, mapping: spec.mapping },
   };
 }

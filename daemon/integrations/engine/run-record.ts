@@ -10,7 +10,7 @@ export interface Run {
   readonly spec: SyncSpec;
   readonly syncId: string;
   readonly dog: Watchdog;
-  readonly rejects: RejectList;
+  rejects: RejectList;
   readonly warnings: { code: string; message: string }[];
   /** What attempts before this one have committed: their records are not read again. */
   before: Done;
@@ -73,12 +73,24 @@ export function outcomeOf(run: Run) {
 export function addRejects(run: Run, plan: WritePlan, rejects: readonly Reject[]): void {
   if (rejects.length === 0) return;
   run.rejects.add(rejects);
-  const [first] = rejects;
-  if (plan.onBadRecord === "fail" && first)
-    throw new MagicError(
-      "bad_record",
-      `Record ${first.key}${first.column ? `, column ${first.column}` : ""}: ${first.reason}.`,
-    );
+  if (plan.onBadRecord === "fail") refuseRejects(rejects);
+}
+
+/** Throws bad_record for the first of them. */
+export function refuseRejects([first]: readonly Reject[]): void {
+  if (!first) return;
+  throw new MagicError(
+    "bad_record",
+    `Record ${first.key}${first.column ? `, column ${first.column}` : ""}: ${first.reason}.`,
+  );
+}
+
+/** The same records will be moved once more: what was counted of them counts no longer. */
+export function startOver(run: Run): void {
+  run.rejects = createRejectList();
+  run.read = 0;
+  run.bytes = 0;
+  run.partitions = { done: 0, total: 0 };
 }
 
 /** All that this run has done, attempts before this one with it. */

@@ -11,7 +11,16 @@ import { checkSpec, derivedSyncId, writePlan } from "./plan.ts";
 import { countBoth, emptyProof, prove, startChecksum } from "./proof.ts";
 import { storable } from "./rejects.ts";
 import { checkResumed, formerTable, keptState, lacksColumns, resumeFrom } from "./resume.ts";
-import { addRejects, doneOf, freshRun, outcomeOf, progressOf, type Run } from "./run-record.ts";
+import {
+  addRejects,
+  doneOf,
+  freshRun,
+  outcomeOf,
+  progressOf,
+  type Run,
+  refuseRejects,
+  startOver,
+} from "./run-record.ts";
 import { secretsOf } from "./secrets.ts";
 import { isReadByRecord, type Source, type SourceStream } from "./source.ts";
 import type { Value } from "./types.ts";
@@ -162,15 +171,20 @@ async function attemptRun(
     }
     const replaces = plan.kind === "replace" && session.existing !== null && (await session.hasRows?.()) === true;
     await session.begin(plan);
-    run.phase = "read";
     const checksum = startChecksum(stream, session, plan);
-    await moveAll(run, stream, session, plan, rawAllowed);
+    await moveAndMerge(run, stream, session, plan, rawAllowed);
+    if (replaces) refuseEmptying(run);
+    if (plan.deletes !== "ignore" && plan.kind === "upsert") {
+      const gone = await followDeletions(run, stream, session, plan);
+      // A row that has gone may have had what a record was refused for, the value of a unique column: all of them come once more.
+      if (plan.deletes === "hard" && gone > 0 && run.rejects.count > 0) {
+        startOver(run);
+        await moveAndMerge(run, stream, session, plan, rawAllowed);
+      }
+    }
+    if (spec.on_bad_record === "fail") refuseRejects(run.rejects.shown);
     // What only the reading showed.
     run.warnings.push(...stream.warnings.slice(told));
-    run.phase = "merge";
-    addRejects(run, plan, await session.merge());
-    if (replaces) refuseEmptying(run);
-    if (plan.deletes !== "ignore" && plan.kind === "upsert") await followDeletions(run, stream, session, plan);
     run.phase = "verify";
     const proof = await prove(run, stream, session, plan, checksum);
     run.phase = "commit";
@@ -189,14 +203,33 @@ async function attemptRun(
   }
 }
 
-// A record that cannot be read has not gone, and an interface that gives what is new says nothing of the rest.
-async function followDeletions(run: Run, stream: SourceStream, session: WriteSession, plan: WritePlan): Promise<void> {
-  if (stream.keys) await session.deleteMissing(asWritten(stream.keys(), plan, session.existing));
-  else
-    run.warnings.push({
-      code: "deletions_not_followed",
-      message: `Not all keys of ${run.spec.source.object} could be read, so nobody can tell which records have gone: no row was deleted or marked.`,
-    });
+async function moveAndMerge(
+  run: Run,
+  stream: SourceStream,
+  session: WriteSession,
+  plan: WritePlan,
+  rawAllowed: boolean,
+): Promise<void> {
+  run.phase = "read";
+  await moveAll(run, stream, session, plan, rawAllowed);
+  run.phase = "merge";
+  addRejects(run, plan, await session.merge());
+}
+
+/** Answers how many rows have gone. */
+async function followDeletions(
+  run: Run,
+  stream: SourceStream,
+  session: WriteSession,
+  plan: WritePlan,
+): Promise<number> {
+  if (stream.keys) return session.deleteMissing(asWritten(stream.keys(), plan, session.existing));
+  // A record that cannot be read has not gone, and an interface that gives what is new says nothing of the rest.
+  run.warnings.push({
+    code: "deletions_not_followed",
+    message: `Not all keys of ${run.spec.source.object} could be read, so nobody can tell which records have gone: no row was deleted or marked.`,
+  });
+  return 0;
 }
 
 // In the form that the rows got on their way: else none of them would be found.
