@@ -86,6 +86,20 @@ describe.skipIf(postgresMissing())("cursors", () => {
     db.close();
   });
 
+  test("numbers of every type are looked back over where the server does not tell which rows are new", async () => {
+    await pair.source.query(
+      "CREATE TABLE z_base (id int, n numeric, f float8, r real); CREATE VIEW z AS SELECT * FROM z_base",
+    );
+    for (const cursor_field of ["id", "n", "f", "r"]) {
+      await pair.source.query("TRUNCATE z_base; INSERT INTO z_base VALUES (20000, 20000.5, 20000.5, 20000.5)");
+      const run = () => incremental(pair.from, "z", `late_${cursor_field}`, { ...keyed, cursor_field });
+      expect((await run()).error).toBeNull();
+      await pair.source.query("INSERT INTO z_base VALUES (15000, 15000.5, 15000.5, 15000.5), (5, 5, 5, 5)");
+      expect((await run()).error).toBeNull();
+      expect(await ids(`late_${cursor_field}`), cursor_field).toEqual([15_000, 20_000]);
+    }
+  });
+
   test("values without a common order, and values after which nothing can come, fail the run before anything is left out", async () => {
     const path = join(folder, "mixed.csv");
     writeFileSync(path, "id,c\n1,10\n2,n/a\n3,20\n");

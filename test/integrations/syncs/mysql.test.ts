@@ -784,6 +784,11 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     await source.query("INSERT INTO keyless VALUES (4, 9007199254740994)");
     await run("keyless");
     expect(await ids("keyless")).toEqual([1, 2, 3, 4]);
+    await source.query("CREATE TABLE by_float (id int PRIMARY KEY, c double); INSERT INTO by_float VALUES (1, 20000.5)");
+    await run("by_float");
+    await source.query("INSERT INTO by_float VALUES (2, 15000.5), (3, 5)");
+    await run("by_float");
+    expect(await ids("by_float")).toEqual([1, 2]);
     await source.query("CREATE TABLE by_bytes (id int, c binary(2)); INSERT INTO by_bytes VALUES (1, X'80FE')");
     await run("by_bytes");
     await source.query("INSERT INTO by_bytes VALUES (2, X'80FF')");

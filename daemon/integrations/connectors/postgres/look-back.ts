@@ -14,8 +14,10 @@ export function lookBack(field: string, since: string | null, column: Column, ke
 }
 
 function shortlyBefore(field: string, since: string, column: Column): string {
-  if (column.type.kind === "timestamp") return `${field} >= ${since} - interval '${LOOK_BACK.seconds} seconds'`;
-  if (column.type.kind === "date") return `${field} >= ${since} - 1`;
-  if (column.type.kind === "int") return `${field}::numeric >= ${since}::numeric - ${LOOK_BACK.numbers}`;
+  const { kind } = column.type;
+  if (kind === "timestamp") return `${field} >= ${since} - interval '${LOOK_BACK.seconds} seconds'`;
+  if (kind === "date") return `${field} >= ${since} - 1`;
+  if (kind === "int" || kind === "decimal") return `${field}::numeric >= ${since}::numeric - ${LOOK_BACK.numbers}`;
+  if (kind === "float") return `${field} >= ${since} - ${LOOK_BACK.numbers}`;
   return `${field} >= ${since}`;
 }
