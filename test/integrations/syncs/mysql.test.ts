@@ -784,7 +784,9 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     await source.query("INSERT INTO keyless VALUES (4, 9007199254740994)");
     await run("keyless");
     expect(await ids("keyless")).toEqual([1, 2, 3, 4]);
-    await source.query("CREATE TABLE by_float (id int PRIMARY KEY, c double); INSERT INTO by_float VALUES (1, 20000.5)");
+    await source.query(
+      "CREATE TABLE by_float (id int PRIMARY KEY, c double); INSERT INTO by_float VALUES (1, 20000.5)",
+    );
     await run("by_float");
     await source.query("INSERT INTO by_float VALUES (2, 15000.5), (3, 5)");
     await run("by_float");
@@ -841,6 +843,20 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     expect(await sync({ from: my, object: "src.stale", to: pg, table: "x" })).toMatchObject({
       error: { code: "object_not_found" },
     });
+    // Who is kept out, and who may come later.
+    await source.query(`CREATE USER spent IDENTIFIED BY 'x' WITH MAX_USER_CONNECTIONS 1; CREATE USER worn IDENTIFIED BY 'x' PASSWORD EXPIRE;
+      CREATE USER shut IDENTIFIED BY 'x' ACCOUNT LOCK; GRANT ALL ON *.* TO spent, worn, shut`);
+    const as = (user: string) => my.replace(/magic:[^@]*@/, `${user}:x@`);
+    const holding = await mysql.createConnection(as("spent"));
+    for (const [user, code] of [
+      ["spent", "unreachable"],
+      ["worn", "credentials_rejected"],
+      ["shut", "credentials_rejected"],
+    ] as const)
+      expect((await sync({ from: as(user), object: "src.small", to: pg, table: "x" })).error, user).toMatchObject({
+        code,
+      });
+    await holding.end();
     expect(await sync({ from: "mysql://a:b@127.0.0.1:1/x", object: "x.y", to: pg, table: "x" })).toMatchObject({
       error: { code: "unreachable" },
     });

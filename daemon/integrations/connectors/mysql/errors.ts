@@ -10,6 +10,12 @@ const byNumber: Readonly<Record<number, ErrorCode>> = {
   1045: "credentials_rejected",
   1698: "credentials_rejected",
   1251: "credentials_rejected",
+  // No place to come from; a password that has expired, at the first statement or before; an account that is locked, also MariaDB's.
+  1130: "credentials_rejected",
+  1820: "credentials_rejected",
+  1862: "credentials_rejected",
+  3118: "credentials_rejected",
+  4151: "credentials_rejected",
   1044: "permission_denied",
   1142: "permission_denied",
   1143: "permission_denied",
@@ -25,7 +31,11 @@ const byNumber: Readonly<Record<number, ErrorCode>> = {
   // Of a table's definition; of a row see below.
   1118: "destination_refused",
   1713: "destination_refused",
+  // Too many connections, of all, from the host that failed often, of the user; what the user may do in an hour is used up.
   1040: "unreachable",
+  1129: "unreachable",
+  1203: "unreachable",
+  1226: "unreachable",
   1053: "connection_lost",
   1927: "connection_lost",
   1317: "connection_lost",
