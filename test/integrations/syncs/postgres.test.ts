@@ -733,6 +733,21 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
       records_read: 1,
       warnings: [{ code: "row_level_security", message: expect.stringContaining("Row-level security") }],
     });
+    const warned = { status: "completed", warnings: [{ code: "row_level_security" }] };
+    // Behind views that read with their reader's rights; one that reads with its owner's shows all that it is.
+    await source.query(
+      "CREATE VIEW inner_view WITH (security_invoker) AS SELECT * FROM hidden; CREATE VIEW outer_view WITH (security_invoker = on) AS SELECT * FROM inner_view; CREATE VIEW owners AS SELECT * FROM hidden; GRANT SELECT ON inner_view, outer_view, owners TO limited",
+    );
+    const limited = (object: string) => sync({ ...ends(object), from: from.replace("postgres@", "limited@") });
+    expect(await limited("outer_view")).toMatchObject({ ...warned, records_read: 1 });
+    expect(await limited("owners")).toMatchObject({ status: "completed", records_read: 2, warnings: [] });
+    // What is hidden at the destination stays.
+    await target.query(
+      "CREATE TABLE guarded (id int PRIMARY KEY, who text); INSERT INTO guarded VALUES (1, 'old'), (9, 'b'); ALTER TABLE guarded ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON guarded USING (id < 9); GRANT ALL ON guarded, _magic_state TO limited; GRANT CREATE ON SCHEMA public TO limited",
+    );
+    const guarded = await sync({ ...ends("hidden", "guarded"), to: to.replace("postgres@", "limited@") });
+    expect(guarded).toMatchObject({ ...warned, records_read: 2 });
+    expect(await target.lines("guarded")).toEqual(["(1,a)", "(2,b)", "(9,b)"]);
   });
 
   test("what cannot work says what to do, and leaves nothing behind", async () => {

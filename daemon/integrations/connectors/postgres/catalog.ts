@@ -24,7 +24,7 @@ export interface TableInfo {
   readonly records: number | null;
   /** Of 8 kB. */
   readonly pages: number;
-  /** True where row-level security hides rows from the role that we are. */
+  /** True where row-level security hides rows of the table from the role that we are. */
   readonly filtered: boolean;
 }
 
@@ -92,6 +92,19 @@ function columnOf(row: Record<string, string>): TableColumn {
     builtin: builtin && row["typtype"] !== "d",
     generated: row["generated"] === "true",
   };
+}
+
+/** True where it hides rows from that role, of the table or of one that a view reads with its reader's rights. */
+export async function hidesRows(link: PostgresLink, { oid, kind, filtered }: TableInfo): Promise<boolean> {
+  if (kind !== "v") return filtered;
+  const [row] = await link.rows<{ hides: string | null }>(
+    `WITH RECURSIVE reached AS (SELECT $1::oid AS oid UNION
+       SELECT d.refobjid FROM reached JOIN pg_class v ON v.oid = reached.oid AND EXISTS (SELECT FROM unnest(v.reloptions) o WHERE o ~* '^security_invoker=(1|on|t|y)')
+         JOIN pg_rewrite r ON r.ev_class = v.oid JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass)
+     SELECT bool_or(row_security_active(c.oid))::text AS hides FROM reached JOIN pg_class c ON c.oid = reached.oid AND c.relkind IN ('r', 'p')`,
+    [oid],
+  );
+  return row?.hides === "true";
 }
 
 /** As a run carries it. */

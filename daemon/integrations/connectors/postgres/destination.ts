@@ -1,6 +1,6 @@
 // PostgreSQL as a destination: everything of a run happens in one transaction, the state too, so a run that dies leaves nothing.
 import { MagicError } from "#contract/errors.ts";
-import type { Reject } from "#contract/sync.ts";
+import type { Reject, SyncFailure } from "#contract/sync.ts";
 import {
   type CommittedState,
   DELETED_AT,
@@ -65,6 +65,14 @@ async function openSession(link: PostgresLink, request: OpenRequest): Promise<Wr
   }
 }
 
+// Neither replaced nor counted, and a key that one of them has is taken.
+function hiddenRows(name: string): SyncFailure {
+  return {
+    code: "row_level_security",
+    message: `Row-level security is active on the destination's table ${name} for this role: rows that its policies hide stay as they are. Use a role with BYPASSRLS to write the whole table.`,
+  };
+}
+
 async function currentSchema(link: PostgresLink): Promise<string> {
   const [row] = await link.rows<{ schema: string | null }>("SELECT current_schema() AS schema");
   if (!row?.schema)
@@ -113,7 +121,7 @@ function sessionOf(parts: Parts): WriteSession {
     get existing() {
       return existing ? widened(existing.columns, wider).filter(({ name }) => name !== DELETED_AT) : null;
     },
-    warnings: [],
+    warnings: existing?.filtered ? [hiddenRows(formatObjectName(target))] : [],
     bytes: () => link.bytes(),
     get rawFormats(): readonly RawStream["format"][] {
       if (loading === undefined) return [];

@@ -16,7 +16,7 @@ import type {
 } from "../../engine/source.ts";
 import type { Row, Value } from "../../engine/types.ts";
 import { killedBy } from "../killed-by.ts";
-import { carried, describeTable, listTables, type TableColumn, type TableInfo } from "./catalog.ts";
+import { carried, describeTable, hidesRows, listTables, type TableColumn, type TableInfo } from "./catalog.ts";
 import { checksumSql } from "./checksum.ts";
 import { type ConnectOptions, connectPostgres, type PostgresLink } from "./connect.ts";
 import { lineReader, wholeLines } from "./copy-text.ts";
@@ -88,7 +88,7 @@ async function openStream(
       schema: { columns: columns.map(carried), primaryKey },
       snapshot: true,
       changed: scope.changed,
-      warnings: [...warningsOf(table, name), ...scope.warnings],
+      warnings: [...((await hidesRows(link, table)) ? [hiddenRows(name)] : []), ...scope.warnings],
       partitions: partitionsOf(table, scope),
       rawFormats: ["pg-binary", "pg-text"],
       read: (partition) => readRows(reading, partition, request),
@@ -169,14 +169,11 @@ async function checksumBeside(
   }
 }
 
-function warningsOf(table: TableInfo, name: string): SyncFailure[] {
-  if (!table.filtered) return [];
-  return [
-    {
-      code: "row_level_security",
-      message: `Row-level security is active on ${name} for this role: rows that its policies hide were not synced. Use a role with BYPASSRLS to sync all rows.`,
-    },
-  ];
+function hiddenRows(name: string): SyncFailure {
+  return {
+    code: "row_level_security",
+    message: `Row-level security is active on ${name} for this role: rows that its policies hide were not synced. Use a role with BYPASSRLS to sync all rows.`,
+  };
 }
 
 // A real becomes the double that its text says, 0.1: so do the keys, and what goes over as text because of another column.
