@@ -118,6 +118,47 @@ describe.skipIf(postgresMissing())("values that are taken", () => {
       },
     );
 
+  for (const [name, open] of Object.entries(places))
+    test.skipIf(name === "MySQL" && mysqlMissing())(
+      `${name}: unique values move on from row to row, and a key's last record counts whatever was held back of it`,
+      async () => {
+        const place = await open();
+        const { source, from } = pair;
+        await place.run(`DROP TABLE IF EXISTS people; ${table}`);
+        await source.query(
+          "DROP TABLE IF EXISTS people; CREATE TABLE people (id int PRIMARY KEY, email text, n int); INSERT INTO people SELECT i, 100 + i, 0 FROM generate_series(1, 40) i",
+        );
+        const ends = { from, object: "people", to: place.url, table: "people" };
+        const incremental = { mode: "incremental", cursor_field: "n", primary_key: ["id"] } as const;
+        for (const step of [0, 1, -1]) {
+          await source.query(`UPDATE people SET email = email::int + ${step}, n = n + 1`);
+          for (const on_bad_record of ["fail", "quarantine"] as const)
+            expect(await sync(ends, { ...incremental, on_bad_record })).toMatchObject({
+              error: null,
+              records_rejected: 0,
+            });
+          expect(await place.people()).toEqual((await source.query(people)).map(({ line }) => line));
+        }
+        // 1 wants what 2 has, then something else; 3 wants what 2 gives up at last, and 5 what 4 keeps.
+        const file = join(folder, `${name}.jsonl`);
+        const lines = [
+          [1, 102, 1],
+          [1, "first", 2],
+          [3, 102, 3],
+          [5, 104, 4],
+          [2, "second", 5],
+        ].map(([id, email, n]) => JSON.stringify({ id, email: String(email), n }));
+        writeFileSync(file, `${lines.join("\n")}\n`);
+        expect(await sync({ ...ends, from: file }, incremental)).toMatchObject({
+          error: null,
+          records_rejected: 1,
+          rejects: [{ key: "5" }],
+        });
+        expect((await place.people()).slice(0, 5)).toEqual(["1:first", "2:second", "3:102", "4:104", "5:105"]);
+        await place.close?.();
+      },
+    );
+
   test("PostgreSQL: unique values that move on from row to row arrive in a table that cannot be filled anew", async () => {
     const { source, target, from, to } = pair;
     await source.query(

@@ -1,5 +1,9 @@
-// The ways that rows take into the table: as they come, parents before their children, or many at a time.
+// The ways that rows take into the table: as they come, parents before their children, or many at a time; and those that are refused for
+// another row's value a second time.
 import type { Reject } from "#contract/sync.ts";
+import type { WritePlan } from "../../engine/destination.ts";
+import { lastOfEach } from "../../engine/keys.ts";
+import type { TakenRow, TakenRows } from "../../engine/taken.ts";
 import type { Row } from "../../engine/types.ts";
 import type { Orphans, PlacedRow } from "./orphans.ts";
 
@@ -72,5 +76,33 @@ export function manyAtATime(put: Put): Intake {
     },
     mayCommit: async () => true,
     finish,
+  };
+}
+
+/** What one way of writing answers, once rows are held back that a later row may make room for. */
+export function holdingTaken(
+  write: (...rows: Parameters<Put>) => Promise<{ rejects: readonly Reject[]; taken: readonly TakenRow[] }>,
+  held: TakenRows,
+  plan: WritePlan,
+): Put {
+  return async (rows, placeOf) => {
+    held.replacedBy(rows);
+    const { rejects, taken } = await write(rows, placeOf);
+    if (taken.length === 0) return rejects;
+    // A later row of its key stands in for one that was refused.
+    const latest = new Set(lastOfEach(rows, plan).map((at) => rows[at]));
+    const later = new Set(taken.filter((one) => !latest.has(one.row) || held.hold(one)).map(({ reject }) => reject));
+    return rejects.filter((reject) => !later.has(reject));
+  };
+}
+
+/** Behind the last row those that are held come again, one by one. */
+export function triedAgain(intake: Intake, put: Put, held: TakenRows): Intake {
+  return {
+    ...intake,
+    finish: async () => [
+      ...(await intake.finish()),
+      ...(await held.settle(async (row, place) => (await put([row], () => place))[0] ?? null)),
+    ],
   };
 }

@@ -2,10 +2,11 @@
 import { DELETED_AT, type OpenRequest, type WritePlan, type WriteResult } from "../../engine/destination.ts";
 import { leftNull } from "../../engine/evolution.ts";
 import { formatObjectName } from "../../engine/name.ts";
+import { createTakenRows } from "../../engine/taken.ts";
 import type { Column } from "../../engine/types.ts";
 import type { MysqlColumn, MysqlTable } from "./catalog.ts";
 import type { MysqlLink } from "./connect.ts";
-import { asTheyCome, type Intake, manyAtATime, type Put, parentsFirst } from "./intake.ts";
+import { asTheyCome, holdingTaken, type Intake, manyAtATime, type Put, parentsFirst, triedAgain } from "./intake.ts";
 import { hasUniqueKey } from "./keys.ts";
 import { hasOwnColumns, makeStage, upsertStaged } from "./merge-stage.ts";
 import { createOrphans } from "./orphans.ts";
@@ -71,22 +72,25 @@ async function intakeOf(
   inward: readonly Referring[],
 ): Promise<Intake> {
   const counted =
-    (write: (...rows: Parameters<Put>) => Promise<WriteResult & { bytes: number }>): Put =>
-    async (rows, placeOf) => {
-      const { rejects, bytes } = await write(rows, placeOf);
-      count(bytes);
-      return rejects;
+    <Written extends WriteResult & { bytes: number }>(write: (...rows: Parameters<Put>) => Promise<Written>) =>
+    async (...rows: Parameters<Put>) => {
+      const written = await write(...rows);
+      count(written.bytes);
+      return written;
     };
   if (target.upsert === "delete" && plan.kind === "upsert" && existing && hasOwnColumns(existing, plan)) {
     const stage = await makeStage(link, existing, table, plan);
-    const merge = (...rows: Parameters<Put>) => {
+    const merge = counted((...rows) => {
       request.waiting(`the merge into ${formatObjectName(request.table)}`);
       return upsertStaged(target, stage, ...rows);
-    };
-    return manyAtATime(counted(merge));
+    });
+    return manyAtATime(async (...rows) => (await merge(...rows)).rejects);
   }
-  const put = counted((...rows) => insertRows(target, ...rows));
-  return inward.length > 0 ? parentsFirst(put, createOrphans(target, inward)) : asTheyCome(put);
+  const write = counted((...rows) => insertRows(target, ...rows));
+  const held = createTakenRows(plan);
+  const put = holdingTaken(write, held, plan);
+  const intake = inward.length > 0 ? parentsFirst(put, createOrphans(target, inward)) : asTheyCome(put);
+  return triedAgain(intake, async (...rows) => (await write(...rows)).rejects, held);
 }
 
 function formsOf(columns: readonly MysqlColumn[]): ReadonlyMap<string, Form> {

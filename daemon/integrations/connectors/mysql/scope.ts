@@ -58,7 +58,8 @@ function lookBack(column: MysqlColumn, before: string): string {
   if (kind === "date") return `CAST(${literal(before)} AS DATE) - INTERVAL 1 DAY`;
   // Here, not there: its DECIMAL(65, 20) has no room for 65 digits before the point.
   const whole = /^-?\d+(?=\.\d*$|$)/.exec(before);
-  if (whole && (kind === "int" || kind === "decimal" || kind === "float")) return String(BigInt(whole[0]) - LOOK_BACK.numbers);
+  if (whole && (kind === "int" || kind === "decimal" || kind === "float"))
+    return String(BigInt(whole[0]) - LOOK_BACK.numbers);
   return asLiteral(column, before);
 }
 

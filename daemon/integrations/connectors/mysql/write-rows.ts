@@ -4,6 +4,7 @@ import type { Reject } from "#contract/sync.ts";
 import type { WritePlan, WriteResult } from "../../engine/destination.ts";
 import { DOUBLED, keyedRows, keyPlaces, keyText, lastOfEach } from "../../engine/keys.ts";
 import { keyOf } from "../../engine/rejects.ts";
+import type { TakenRow } from "../../engine/taken.ts";
 import { truthOf } from "../../engine/truth.ts";
 import type { Column, Row, Value } from "../../engine/types.ts";
 import { ident, literal, type MysqlLink } from "./connect.ts";
@@ -44,11 +45,12 @@ export interface InsertTarget {
 const STATEMENT_LENGTH = 512 << 10;
 const STATEMENT_ROWS = 2000;
 
+/** `taken`: those of the rejects that another row's value of a unique column has refused. */
 export async function insertRows(
   target: InsertTarget,
   given: readonly Row[],
   givenPlace: (at: number) => number,
-): Promise<WriteResult & { bytes: number }> {
+): Promise<WriteResult & { bytes: number; taken: readonly TakenRow[] }> {
   const { plan } = target;
   const keyed = keyedRows(given, plan, givenPlace);
   // One DELETE comes before many rows: of one key only the last may come after it.
@@ -58,6 +60,7 @@ export async function insertRows(
   const kinds = plan.columns.map((column) => kindOf(column, target.forms));
   const name = keyOf(plan);
   const rejects: Reject[] = [...keyed.rejects];
+  const taken: TakenRow[] = [];
   // A character may take four bytes, and a statement that looks for keys tells each of them twice.
   const most = Math.min(STATEMENT_LENGTH, target.link.maxPacket >> 3);
   let bytes = 0;
@@ -73,8 +76,12 @@ export async function insertRows(
         target,
         tuples,
         rows.slice(start, end),
-        (line, column, reason) =>
-          rejects.push({ key: name(rows[first + line] as Row, placeOf(first + line)), column, reason }),
+        (line, { column, reason, taken: isTaken }) => {
+          const [row, place] = [rows[first + line] as Row, placeOf(first + line)];
+          const reject = { key: name(row, place), column, reason };
+          rejects.push(reject);
+          if (isTaken) taken.push({ row, place, reject });
+        },
         (key) => rejects.push({ key, column: plan.primaryKey[0] ?? null, reason: DOUBLED }),
       );
     bytes += size;
@@ -103,7 +110,7 @@ export async function insertRows(
     if (size < most && tuples.length < STATEMENT_ROWS && at < rows.length - 1) continue;
     await flush(at + 1);
   }
-  return { written: given.length - rejects.length, rejects, bytes };
+  return { written: given.length - rejects.length, rejects, bytes, taken };
 }
 
 /** What `sqlValue` needs to know of a column of the source that goes into the one of its name. */
@@ -162,7 +169,15 @@ function unfitOf(row: Row, plan: WritePlan): { column: string; reason: string } 
   return null;
 }
 
-type RejectLine = (line: number, column: string | null, reason: string) => void;
+interface Bad {
+  readonly line: number | null;
+  readonly column: string | null;
+  readonly reason: string;
+  /** True where another row has the value of a unique column. */
+  readonly taken?: boolean;
+}
+
+type RejectLine = (line: number, bad: Bad) => void;
 
 /** A full refresh that marks what has gone, by a key that nobody vouches for: what is not marked came in this run. */
 function replacesMarked({ plan, upsert }: InsertTarget): boolean {
@@ -184,7 +199,7 @@ async function insertTuples(
       from = end;
       size *= 2;
     } else if (end - from === 1) {
-      reject(from, bad.column, bad.reason);
+      reject(from, bad);
       from = end;
       size = 1;
     } else {
@@ -200,7 +215,7 @@ async function tryInsert(
   tuples: readonly string[],
   rows: readonly Row[],
   doubled: (key: string) => void,
-): Promise<{ line: number | null; column: string | null; reason: string } | null> {
+): Promise<Bad | null> {
   const { link, table, plan, upsert } = target;
   const names = plan.columns.map(({ name }) => name);
   // MySQL would update whichever row any unique key finds: only the row of this very key may be changed.
@@ -267,8 +282,9 @@ async function tryInsert(
           column: null,
           reason:
             "another row of the table has the same value in a unique column, or a key that its collation takes for the same",
+          taken: true,
         }
-      : place;
+      : { ...place, taken: errno === DUPLICATE };
   }
 }
 

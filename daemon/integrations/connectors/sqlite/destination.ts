@@ -16,10 +16,11 @@ import { planChanges, refuseComputed } from "../../engine/evolution.ts";
 import { DOUBLED, keyedRows, outlived } from "../../engine/keys.ts";
 import { keyOf } from "../../engine/rejects.ts";
 import type { StreamState } from "../../engine/source.ts";
-import type { Column, Value } from "../../engine/types.ts";
+import { createTakenRows, type TakenRows } from "../../engine/taken.ts";
+import type { Column, Row, Value } from "../../engine/types.ts";
 import { translating } from "../translating.ts";
 import { describeTable, quote, type SqliteTable } from "./catalog.ts";
-import { isRowError, sqliteError } from "./errors.ts";
+import { isRowError, isTaken, sqliteError } from "./errors.ts";
 import { type Waits, whenFree } from "./free.ts";
 import { affinityOf, declare, writeValue } from "./types.ts";
 import { widenTypes } from "./widen.ts";
@@ -88,6 +89,7 @@ function openSession(db: DatabaseSync, request: OpenRequest, path: string, exist
   const table = quote(request.table.name);
   let plan: WritePlan | undefined;
   let insert: RowWriter | undefined;
+  let taken: TakenRows | undefined;
   let place = 0;
   let kept = false;
   const living = () => (mayBeMarked(plan, existing) ? ` WHERE ${quote(DELETED_AT)} IS NULL` : "");
@@ -96,6 +98,20 @@ function openSession(db: DatabaseSync, request: OpenRequest, path: string, exist
     return plan;
   };
   const guard = translating((error) => sqliteError(error, "destination", path));
+  const put = (row: Row, place: number): { reject: Reject; taken: boolean } | null => {
+    const refused = (column: string | null, reason: string, taken = false) => ({
+      reject: { key: keyOf(begun())(row, place), column, reason },
+      taken,
+    });
+    try {
+      return insert?.(row) === "doubled" ? refused(begun().primaryKey[0] ?? null, DOUBLED) : null;
+    } catch (error) {
+      // A trigger may have undone the run's transaction.
+      if (!isRowError(error) || !db.isTransaction) throw error;
+      return refused(columnIn(error.message), error.message, isTaken(error));
+    }
+  };
+  const settled = async () => (await taken?.settle((row, place) => put(row, place)?.reject ?? null)) ?? [];
   const session: WriteSession = {
     committed,
     get existing() {
@@ -112,31 +128,27 @@ function openSession(db: DatabaseSync, request: OpenRequest, path: string, exist
         const described = describeTable(db, request.table.name);
         if (existing) existing = described;
         insert = wanted.columns.length > 0 ? rowWriter(db, table, wanted, described) : undefined;
+        taken = createTakenRows(wanted);
       }),
     write: (rows, places) =>
       guard(() => {
-        const name = keyOf(begun());
         const first = place;
         place += rows.length;
         const keyed = keyedRows(rows, begun(), (at) => places?.[at] ?? first + at);
         const rejects: Reject[] = [...keyed.rejects];
         for (const [at, row] of keyed.rows.entries()) {
-          const reject = (column: string | null, reason: string) =>
-            rejects.push({ key: name(row, keyed.place(at)), column, reason });
-          try {
-            if (insert?.(row) === "doubled") reject(begun().primaryKey[0] ?? null, DOUBLED);
-          } catch (error) {
-            // A trigger may have undone the run's transaction.
-            if (!isRowError(error) || !db.isTransaction) throw error;
-            reject(columnIn(error.message), error.message);
-          }
+          const place = keyed.place(at);
+          taken?.replacedBy([row]);
+          const refused = put(row, place);
+          if (refused && !(refused.taken && taken?.hold({ row, place, ...refused }))) rejects.push(refused.reject);
         }
         return { written: rows.length - rejects.length, rejects };
       }),
     checkpoint: (stateAfter) =>
       guard(async () => {
+        const late = await settled();
         endRows(db);
-        writeState(db, request, begun(), stateAfter([]));
+        writeState(db, request, begun(), stateAfter(late));
         await commit(db, request);
         kept = true;
         await begin(db, request);
@@ -145,9 +157,10 @@ function openSession(db: DatabaseSync, request: OpenRequest, path: string, exist
     deleteMissing: (keys) => guard(() => deleteMissing(db, request.table.name, begun(), keys)),
     // Rows went into the table itself, in this transaction.
     merge: () =>
-      guard(() => {
+      guard(async () => {
+        const late = await settled();
         endRows(db);
-        return [];
+        return late;
       }),
     count: () =>
       guard(() => {

@@ -34,6 +34,12 @@ export function isRowError(thrown: unknown): thrown is Error {
   return code === 19 || code === 20 || code === 18;
 }
 
+/** SQLITE_CONSTRAINT_UNIQUE or _PRIMARYKEY: another row has the value. */
+export function isTaken(thrown: unknown): boolean {
+  const { errcode } = thrown as SqliteError;
+  return errcode === 2067 || errcode === 1555;
+}
+
 /** SQLITE_BUSY or SQLITE_LOCKED: somebody else is writing. */
 export function isBusy(thrown: unknown): boolean {
   const code = primaryCode(thrown);
