@@ -1,10 +1,20 @@
 // What becomes of values on their way into columns that are there already: of texts, of wider and narrower types, of types with
 // readers of their own.
-import { lstatSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { parquetWriteBuffer } from "hyparquet-writer";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { openSource } from "#daemon/integrations/connectors/open.ts";
 import { postgresMissing } from "#test/postgres.ts";
 import { folderOfFile } from "#test/temporary.ts";
@@ -379,6 +389,23 @@ describe.skipIf(postgresMissing())("values", () => {
     writer.close();
     for (const outcome of await Promise.all(outcomes))
       expect(outcome).toMatchObject({ error: null, records_synced: 1 });
+  });
+
+  test("a SQLite file that is taken away or replaced while rows go into it fails the run: nobody would find them", async () => {
+    await source.query("CREATE VIEW drips AS SELECT i AS id, pg_sleep(0.05)::text AS t FROM generate_series(1, 10) i");
+    const [lite, other] = [join(folder, "away.sqlite"), join(folder, "other.sqlite")];
+    const run = () => sync({ from, object: "drips", to: lite, table: "t" });
+    const whileWritten = async (happens: () => void) => {
+      const outcome = run();
+      await vi.waitUntil(() => existsSync(`${lite}-journal`));
+      happens();
+      expect(await outcome).toMatchObject({ status: "failed", error: { code: "destination_refused" } });
+    };
+    await whileWritten(() => rmSync(lite));
+    expect((await run()).error).toBeNull();
+    copyFileSync(lite, other);
+    await whileWritten(() => renameSync(other, lite));
+    expect(await run()).toMatchObject({ error: null, records_synced: 10 });
   });
 
   test("a record of a file that cannot be read has not gone", async () => {

@@ -1,6 +1,7 @@
 // A SQLite file as a destination: one write transaction holds the rows and the state; readers see the old rows until it commits.
-import { existsSync, rmSync, statSync } from "node:fs";
+import { rmSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
+import { MagicError } from "#contract/errors.ts";
 import type { Reject } from "#contract/sync.ts";
 import { committedIn } from "../../engine/committed.ts";
 import {
@@ -51,9 +52,9 @@ export function sqliteDestination(path: string): Destination {
           const { ino } = statSync(path);
           await begin(opened, request);
           // The run that made the file may have taken it away while this one waited for its lock.
-          if (existsSync(path) && statSync(path).ino === ino) {
+          if (isAt(path, ino)) {
             const { n } = opened.prepare("SELECT count(*) AS n FROM sqlite_schema").get() as { n: number };
-            return openSession(opened, request, path, n > 0);
+            return openSession(opened, request, { path, ino, existed: n > 0 });
           }
           opened.close();
         } catch (error) {
@@ -67,6 +68,15 @@ export function sqliteDestination(path: string): Destination {
     },
   };
 }
+
+interface DatabaseFile {
+  readonly path: string;
+  readonly ino: number;
+  /** False of one that held nothing. */
+  readonly existed: boolean;
+}
+
+const isAt = (path: string, ino: number) => statSync(path, { throwIfNoEntry: false })?.ino === ino;
 
 const begin = (db: DatabaseSync, request: OpenRequest) =>
   whenFree(() => db.exec("BEGIN IMMEDIATE"), request, "another writer of the file to end");
@@ -83,7 +93,7 @@ function readState(db: DatabaseSync, request: OpenRequest): CommittedState {
   return committedIn(row, "_magic_state");
 }
 
-function openSession(db: DatabaseSync, request: OpenRequest, path: string, existed: boolean): WriteSession {
+function openSession(db: DatabaseSync, request: OpenRequest, { path, ino, existed }: DatabaseFile): WriteSession {
   const committed = readState(db, request);
   let existing = describeTable(db, request.table.name);
   const table = quote(request.table.name);
@@ -171,6 +181,12 @@ function openSession(db: DatabaseSync, request: OpenRequest, path: string, exist
         writeState(db, request, begun(), state);
         await commit(db, request);
         db.close();
+        // What is written into a file that has no name any more nobody will find.
+        if (!isAt(path, ino))
+          throw new MagicError(
+            "destination_refused",
+            `${path} was removed or replaced while it was written: run the sync again.`,
+          );
       }),
     abort: async () => {
       if (!db.isOpen) return;
