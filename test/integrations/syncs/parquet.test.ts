@@ -121,6 +121,21 @@ test("a row group is read page by page, and a page that cannot be read ends it",
   await expect(Array.fromAsync(batches)).rejects.toMatchObject({ code: "source_failed" });
 });
 
+test("of many columns each knows its own place in the schema alone: memory grows with them, not with their square", async () => {
+  const columns = Array.from({ length: 2000 }, (_, at) => ({
+    name: `c${at}`,
+    data: Int32Array.of(at),
+    type: "INT32" as const,
+  }));
+  const bytes = Buffer.from(parquetWriteBuffer({ columnData: columns }));
+  const before = process.memoryUsage().heapUsed;
+  const batches = rowsOf(bytes);
+  expect((await batches.next()).value?.[0]?.at(-1)).toBe("1999");
+  // Its readers are still there.
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(200 << 20);
+  await batches.return();
+});
+
 test("a decimal of more digits than its column says has no form there", async () => {
   const path = join(temporaryFolder(), "digits.parquet");
   const type = { kind: "decimal", precision: 4, scale: 2 } as const;

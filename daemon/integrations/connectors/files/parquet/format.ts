@@ -118,8 +118,12 @@ async function* readGroups(
 ): AsyncGenerator<Batch> {
   const broken = (error: unknown) =>
     new MagicError("source_failed", `${path} cannot be read: ${(error as Error).message}`, { cause: error });
-  const { DEFAULT_PARSERS } = await import("hyparquet/src/convert.js");
-  const whole = { file, metadata, decoding: { parsers: { ...DEFAULT_PARSERS, ...parsers }, compressors } };
+  const [{ DEFAULT_PARSERS }, { parquetSchema }] = await Promise.all([
+    import("hyparquet/src/convert.js"),
+    import("hyparquet"),
+  ]);
+  const decoding = { parsers: { ...DEFAULT_PARSERS, ...parsers }, compressors };
+  const whole = { file, tree: parquetSchema(metadata), decoding };
   let start = 0;
   for (const group of metadata.row_groups) {
     const count = Number(group.num_rows);

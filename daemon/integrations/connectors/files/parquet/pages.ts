@@ -1,14 +1,6 @@
 // The values of a Parquet column one after another, a page at a time. The library makes rows of a whole row group at once: of a million
 // records, which is how many other writers put into one, more than a gigabyte.
-import type {
-  AsyncBuffer,
-  ColumnChunk,
-  Compressors,
-  DecodedArray,
-  FileMetaData,
-  RowGroup,
-  SchemaTree,
-} from "hyparquet";
+import type { AsyncBuffer, ColumnChunk, Compressors, DecodedArray, RowGroup, SchemaTree } from "hyparquet";
 import type { ParquetParsers } from "hyparquet/src/types.js";
 
 /** Gives the next value; throws where there is none. */
@@ -22,7 +14,8 @@ export interface Decoding {
 /** What a row group's columns are read with. */
 export interface GroupFile {
   readonly file: AsyncBuffer;
-  readonly metadata: FileMetaData;
+  /** The schema's: made once, for of many columns it has as many nodes. */
+  readonly tree: SchemaTree;
   readonly decoding: Decoding;
 }
 
@@ -49,11 +42,8 @@ const NESTED_ROWS = 5000;
 
 /** The reader of the group's column of this name, which is nested or repeated. */
 export async function nestedReader(group: GroupFile, part: RowGroup, name: string): Promise<NextValue> {
-  const [{ assembleNested }, { parquetSchema }] = await Promise.all([
-    import("hyparquet/src/assemble.js"),
-    import("hyparquet"),
-  ]);
-  const tree = parquetSchema(group.metadata).children.find(({ element }) => element.name === name);
+  const { assembleNested } = await import("hyparquet/src/assemble.js");
+  const tree = group.tree.children.find(({ element }) => element.name === name);
   const chunks = part.columns.filter(({ meta_data }) => meta_data?.path_in_schema[0] === name);
   if (!tree || chunks.length === 0) throw noColumn(name);
   const leaves: Leaf[] = [];
@@ -104,8 +94,8 @@ const endsEarly = (name: string) => new Error(`its column ${JSON.stringify(name)
 /** Gives the next page's values; of a repeated column the rows before it with them, of which the last may go on in it. null: there is none. */
 type NextPage = (before?: unknown[]) => DecodedArray | null;
 
-async function pagesOf({ file, metadata, decoding }: GroupFile, chunk: ColumnChunk): Promise<NextPage> {
-  const [{ parquetHeader, readPage }, { convert }, { getSchemaPath }] = await Promise.all([
+async function pagesOf({ file, tree, decoding }: GroupFile, chunk: ColumnChunk): Promise<NextPage> {
+  const [{ parquetHeader, readPage }, { convert }, { getTreePath }] = await Promise.all([
     import("hyparquet/src/column.js"),
     import("hyparquet/src/convert.js"),
     import("hyparquet/src/schema.js"),
@@ -114,7 +104,7 @@ async function pagesOf({ file, metadata, decoding }: GroupFile, chunk: ColumnChu
   if (!told || file_path) throw new Error("a part of it lies in another file");
   const start = told.dictionary_page_offset || told.data_page_offset;
   const bytes = await file.slice(Number(start), Number(start + told.total_compressed_size));
-  const schemaPath = getSchemaPath(metadata.schema, told.path_in_schema);
+  const schemaPath = getTreePath(tree, told.path_in_schema);
   const { element } = schemaPath.at(-1) as SchemaTree;
   const decoder = {
     ...told,
