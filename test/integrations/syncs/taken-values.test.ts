@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import mysql from "mysql2/promise";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { mysqlMissing, startMysql } from "#test/mysql.ts";
 import { postgresMissing } from "#test/postgres.ts";
 import { folderOfFile } from "#test/temporary.ts";
@@ -76,6 +76,7 @@ describe.skipIf(postgresMissing())("values that are taken", () => {
       `${name}: a record gets the unique value of a row that has gone in the same run, from a database and from a file`,
       async () => {
         const place = await open();
+        onTestFinished(() => place.close?.());
         await place.run(table);
         const followed = { mode: "incremental", cursor_field: "n", primary_key: ["id"], deletes: "hard" } as const;
         const { source, from } = pair;
@@ -114,7 +115,6 @@ describe.skipIf(postgresMissing())("values that are taken", () => {
           expect(await sync({ ...ends, from: file }, followed)).toMatchObject({ error: null, records_rejected: 0 });
         }
         expect(await place.people()).toEqual(["2:c", "3:a"]);
-        await place.close?.();
       },
     );
 
@@ -123,6 +123,7 @@ describe.skipIf(postgresMissing())("values that are taken", () => {
       `${name}: unique values move on from row to row, and a key's last record counts whatever was held back of it`,
       async () => {
         const place = await open();
+        onTestFinished(() => place.close?.());
         const { source, from } = pair;
         await place.run(`DROP TABLE IF EXISTS people; ${table}`);
         await source.query(
@@ -155,7 +156,6 @@ describe.skipIf(postgresMissing())("values that are taken", () => {
           rejects: [{ key: "5" }],
         });
         expect((await place.people()).slice(0, 5)).toEqual(["1:first", "2:second", "3:102", "4:104", "5:105"]);
-        await place.close?.();
       },
     );
 
