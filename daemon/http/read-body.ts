@@ -2,6 +2,7 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import { jsonMeter, MOST_JSON, SMALL_JSON } from "#shared/json-size.ts";
+import { decodeLatin1 } from "#shared/latin1.ts";
 import { nestsDeeper } from "#shared/nesting.ts";
 
 /** Throws `invalid_request` (400) with `param` null for what is no JSON object at all. */
@@ -23,7 +24,7 @@ export function parseBody(raw: Buffer, levels: number, parse: (text: string) => 
   let parsed: unknown;
   try {
     // Read as Latin-1, ASCII costs half.
-    parsed = parse(raw.toString(ascii ? "latin1" : "utf8"));
+    parsed = parse(ascii ? decodeLatin1(raw) : raw.toString("utf8"));
   } catch (cause) {
     if (isMagicError(cause)) throw cause;
     throw new MagicError("invalid_request", "The body is not valid JSON.", { cause });
