@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
+import { nodeFlags } from "#client/daemon/spawn.ts";
 import { cpuOf, median } from "../measure.ts";
 
 const { values } = parseArgs({
@@ -58,7 +59,7 @@ async function round(): Promise<{ magic: Measured; bare: Measured }> {
     writeFileSync(join(folder, "magic.yaml"), "version: 1\n");
     const profile = values.prof ? ["--cpu-prof", `--cpu-prof-dir=${tmpdir()}/magic-prof`] : [];
     const dist = join(here, "../../dist/daemon.js");
-    const daemon = start([...profile, dist, "--root", folder, "--port", String(DAEMON)], {
+    const daemon = start([...nodeFlags, ...profile, dist, "--root", folder, "--port", String(DAEMON)], {
       MAGIC_HOME: join(folder, "home"),
     });
     const { path, key, local } = await aSync(join(folder, ".magic", "daemon.json"));

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
+import { nodeFlags } from "#client/daemon/spawn.ts";
 import { cpuOf, median } from "../measure.ts";
 
 const { values } = parseArgs({
@@ -111,7 +112,7 @@ async function targets(): Promise<readonly [Target, Target]> {
   const dist = join(here, "../../dist/daemon.js");
   const profile = values.prof ? ["--cpu-prof", `--cpu-prof-dir=${tmpdir()}/magic-prof`] : [];
   const env = { MAGIC_HOME: join(folder, "home") };
-  const daemon = await start([...profile, dist, "--root", folder, "--port", String(MAGIC)], env, false);
+  const daemon = await start([...nodeFlags, ...profile, dist, "--root", folder, "--port", String(MAGIC)], env, false);
   const token = await tokenOf(join(folder, ".magic", "daemon.json"));
   return [
     { name: "passthrough", url: `http://127.0.0.1:${PASSTHROUGH}`, token: "x", pid: bare.pid ?? 0 },
