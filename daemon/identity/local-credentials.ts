@@ -1,12 +1,11 @@
 // The credentials that `magic daemon start` prints. They outlive the daemon: made once for a root, kept beside its state in a
 // file that only the user can read.
 import { randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { MagicError } from "#contract/errors.ts";
 import type { RuntimeFile } from "#contract/protocol.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { credentialsFile } from "#shared/paths.ts";
-import { WITHOUT_WAITING } from "#shared/plain-file.ts";
+import { textIfThere } from "#shared/plain-file.ts";
 import { replaceFile } from "#shared/replace-file.ts";
 
 export type LocalCredentials = Pick<RuntimeFile, "local_token" | "gateway_token" | "api_key" | "admin_key">;
@@ -21,12 +20,7 @@ const prefixes: Readonly<Record<keyof LocalCredentials, string>> = {
 /** The root's credentials, made at the first call. `folder` is the state folder. Throws `state_unusable` for a damaged file. */
 export async function loadLocalCredentials(folder: string): Promise<LocalCredentials> {
   const path = credentialsFile(folder);
-  const text = await readFile(path, { encoding: "utf8", flag: WITHOUT_WAITING }).catch(
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return undefined;
-      throw error;
-    },
-  );
+  const text = await textIfThere(path);
   if (text !== undefined) return parse(text, path);
   const credentials = createLocalCredentials();
   makeFolder(folder, 0o700);

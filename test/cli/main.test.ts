@@ -409,12 +409,17 @@ test("help is one document with --json, also where an example follows it", async
     });
 });
 
-test("a failing test: its file and line, exit 3, also below node_modules, where Node strips no types", async () => {
-  const project = join(box.folder, "node_modules", "shop");
-  const folder = join(project, "controllers", "failing");
+/** A project with one controller. */
+function projectOf(project: string, controller: string): { project: string; folder: string } {
+  const folder = join(project, "controllers", controller);
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(project, "magic.yaml"), "version: 1\n");
   writeFileSync(join(folder, "handler.ts"), "export default (): number => 1;\n");
+  return { project, folder };
+}
+
+test("a failing test: its file and line, exit 3, also below node_modules, where Node strips no types", async () => {
+  const { project, folder } = projectOf(join(box.folder, "node_modules", "shop"), "failing");
   writeFileSync(
     join(folder, "handler.test.ts"),
     'import { test } from "node:test";\ntest("never", (): void => {\n  throw new Error("no");\n});\n',
@@ -432,11 +437,7 @@ test("a failing test: its file and line, exit 3, also below node_modules, where 
 });
 
 test("tests that fail by their suite, end the process or are still to do are counted as what they are", async () => {
-  const project = join(box.folder, "counted");
-  const folder = join(project, "controllers", "a");
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(project, "magic.yaml"), "version: 1\n");
-  writeFileSync(join(folder, "handler.ts"), "export default () => 1;\n");
+  const { project, folder } = projectOf(join(box.folder, "counted"), "a");
   const cases = {
     'test("todo", { todo: true }, () => { throw new Error("no"); });': [0, 0, 0, 1],
     'describe("body", () => { throw new Error("no"); });': [3, 0, 1, 0],
@@ -454,11 +455,7 @@ test("tests that fail by their suite, end the process or are still to do are cou
 });
 
 test("tests that are interrupted end, also one that never yields", async () => {
-  const project = join(box.folder, "endless");
-  const folder = join(project, "controllers", "a");
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(project, "magic.yaml"), "version: 1\n");
-  writeFileSync(join(folder, "handler.ts"), "export default () => 1;\n");
+  const { project, folder } = projectOf(join(box.folder, "endless"), "a");
   const told = join(project, "pid");
   writeFileSync(
     join(folder, "a.test.ts"),

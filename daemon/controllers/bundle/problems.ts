@@ -4,6 +4,7 @@ import { join, relative, resolve } from "node:path";
 import type { Message } from "esbuild";
 import { HANDLER_FILES } from "#contract/controller-files.ts";
 import type { SourceProblem } from "#contract/wire/controllers.ts";
+import { placeAt } from "./reach.ts";
 
 export function buildProblems(folder: string, messages: readonly Message[]): SourceProblem[] {
   // Modules may await where nothing else is wrong.
@@ -63,12 +64,12 @@ const VARIABLE_PATH = /\b(?:import|require)\s*\(\s*(?:`\.[^`]*\$\{|["']\.[^"'\n]
 export function tooLong(folder: string, entry: string, withinMs: number): SourceProblem {
   const file = join(folder, entry);
   const source = existsSync(file) ? readFileSync(file, "utf8") : "";
-  const before = source.slice(0, Math.max(0, source.search(VARIABLE_PATH))).split("\n");
+  const { line, column } = placeAt(source, source.search(VARIABLE_PATH));
   return {
     ...noHandler(),
     file: entry,
-    line: before.length,
-    column: (before.at(-1)?.length ?? 0) + 1,
+    line,
+    column: column + 1,
     code: "build_timeout",
     message: `The build took longer than ${withinMs / 1000} s.`,
     fix: 'Let a path with variable parts begin in a small folder, as "./tables/" + name does: all that lies below is looked through. Or import less.',

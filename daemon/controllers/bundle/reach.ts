@@ -93,8 +93,15 @@ export function fileOf(folder: string, name: string): string | undefined {
 /** Where the importer names it. */
 function placeOf(original: string, importer: string): { line: number; column: number } {
   const source = statSync(importer, { throwIfNoEntry: false })?.isFile() ? readFileSync(importer, "utf8") : "";
-  const before = source.slice(0, Math.max(0, source.indexOf(original))).split("\n");
-  return { line: before.length, column: Math.max(0, (before.at(-1)?.length ?? 0) - 1) };
+  const { line, column } = placeAt(source, source.indexOf(original));
+  // Of its quote.
+  return { line, column: Math.max(0, column - 1) };
+}
+
+/** Line from 1, column from 0; the beginning for -1. */
+export function placeAt(source: string, index: number): { line: number; column: number } {
+  const before = source.slice(0, Math.max(0, index)).split("\n");
+  return { line: before.length, column: before.at(-1)?.length ?? 0 };
 }
 
 export function messageAt(place: { file: string; line: number; column: number }, text: string): Message {

@@ -1,6 +1,7 @@
 // Stack traces of a cell, as the user wrote the code: bundle positions through the source map, the cell's own frames left out.
 import { SourceMap, type SourceMapPayload } from "node:module";
 import { posix } from "node:path";
+import { percentDecoded } from "#shared/percent-encoding.ts";
 
 export interface StackMapper {
   /** The stack with the user's files and lines. */
@@ -15,15 +16,6 @@ const FRAME = /^(\s+at )(?:(.*?) \()?(?:(?<file>[^()\s]+\.magic\.js):(?<line>\d+
 /** The file name under which a cell evaluates the bundle. */
 export function bundleName(controller: string): string {
   return `${controller}.magic.js`;
-}
-
-/** esbuild writes a source's name as the path of a URL. */
-function fileOf(source: string): string {
-  try {
-    return decodeURIComponent(source);
-  } catch {
-    return source;
-  }
 }
 
 export function stackMapper(map: string, folder: string): StackMapper {
@@ -47,7 +39,8 @@ export function stackMapper(map: string, folder: string): StackMapper {
     const entry = sourceMap()?.findEntry(Number(match.groups["line"]) - 1, Number(match.groups["column"]) - 1);
     // Whoever deployed the map may have written anything into it.
     if (!entry || !("originalSource" in entry) || typeof entry.originalSource !== "string") return line;
-    const place = `${posix.join(folder, fileOf(entry.originalSource))}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
+    // esbuild writes a source's name as the path of a URL.
+    const place = `${posix.join(folder, percentDecoded(entry.originalSource))}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
     return match[2] ? `${match[1]}${match[2]} (${place})` : `${match[1]}${place}`;
   }
 

@@ -3,7 +3,7 @@
 import type { Principal } from "#contract/identity.ts";
 import { firstFit, modelPattern, type Pattern } from "#contract/model-pattern.ts";
 import type { CallingController } from "#daemon/gateway/call.ts";
-import type { ConfiguredProvider, Engagement } from "./engagement.ts";
+import { type ConfiguredProvider, type Engagement, modelName } from "./engagement.ts";
 
 export interface Denial {
   readonly rule: "environment" | "engagement.deny" | "engagement.allow" | "token.models" | "controller.models";
@@ -54,10 +54,9 @@ export function notInContract(
 ): Denial | null {
   const models = listOf(controller?.models);
   if (!controller || !models || lists(models, asked, provider, model)) return null;
-  const name = provider === "" ? model : `${provider}/${model}`;
   return {
     rule: "controller.models",
-    reason: `${name} is not among the models of the controller ${controller.name} (${texts(models)}); add it under scopes.llm.models of its contract`,
+    reason: `${modelName({ provider, model })} is not among the models of the controller ${controller.name} (${texts(models)}); add it under scopes.llm.models of its contract`,
   };
 }
 

@@ -147,6 +147,11 @@ function newTarget(provider: ConfiguredProvider, model: string): Target {
   };
 }
 
+/** `provider/model`; the model alone where it has no provider. */
+export function modelName({ provider, model }: Pick<PolicyCandidate, "provider" | "model">): string {
+  return provider === "" ? model : `${provider}/${model}`;
+}
+
 /** Splits `provider/model` at the first slash. */
 export function splitModel(name: string): { readonly provider: string; readonly model: string } | null {
   const slash = name.indexOf("/");

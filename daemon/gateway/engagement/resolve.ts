@@ -8,6 +8,7 @@ import {
   type ConfiguredProvider,
   type Engagement,
   followAliases,
+  modelName,
   type Policy,
   type PolicyCandidate,
   splitModel,
@@ -68,16 +69,13 @@ export function located(engagement: Engagement, catalogue: Catalogue, candidate:
 }
 
 /** Why a policy's candidate has no provider. */
-export function ofNoProvider(
-  engagement: Engagement,
-  catalogue: Catalogue,
-  { provider, model }: PolicyCandidate,
-): string {
+export function ofNoProvider(engagement: Engagement, catalogue: Catalogue, candidate: PolicyCandidate): string {
+  const { provider, model } = candidate;
   const servers = provider === "" ? knownServers(engagement, catalogue, model) : [];
   if (servers.length > 1) return `several ${serve(servers, model)}`;
   if (provider === "" && engagement.policies.has(model))
     return `${model} is a policy, and a policy's candidates are models`;
-  return `${provider && `${provider}/`}${model} is of no provider under gateway.providers`;
+  return `${modelName(candidate)} is of no provider under gateway.providers`;
 }
 
 function serve(servers: readonly ConfiguredProvider[], model: string): string {

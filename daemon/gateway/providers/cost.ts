@@ -6,6 +6,7 @@ import { noAnswer } from "./failure.ts";
 
 /** Bytes up to which an answer is put together as a text. */
 const SHORT = 64 * 1024;
+const USAGE = '"usage"';
 
 type Answer = Readonly<Record<string, unknown>>;
 
@@ -46,8 +47,6 @@ function startOfOnlyUsage({ body, ascii, text }: ParsedAnswer): number {
   if (text.includes(USAGE, behind) || (text.includes("\\") && text.includes("\\u00"))) return 0;
   return text.indexOf("{", behind) + 1;
 }
-
-const USAGE = '"usage"';
 
 /** A JSON object that is no error. `parse`: for answers with calls as objects, whose numbers are written again. */
 export function parseAnswer(body: Buffer, parse?: (text: string) => unknown): Answer {

@@ -4,6 +4,7 @@ import type { GatewayCall } from "#daemon/gateway/call.ts";
 import { type Access, accessOf, notInContract } from "#daemon/gateway/engagement/access.ts";
 import {
   type Engagement,
+  modelName,
   type PolicyCandidate,
   pinned,
   splitModel,
@@ -135,7 +136,7 @@ function sandboxStandsIn(engagement: Engagement, call: Asking, candidates: reado
 
 function considerCandidate(question: Question, entry: PolicyCandidate): Considered {
   const { engagement, parts, call, shape, access, asked, isPinned } = question;
-  const name = entry.provider === "" ? entry.model : `${entry.provider}/${entry.model}`;
+  const name = modelName(entry);
   const out = (
     objection: Objection,
     reason: string,

@@ -1,11 +1,10 @@
 // The head of the audit chain, kept outside the database: who can write the database alone cannot cut the log's end off
 // unseen. It also holds the base that retention left behind. Itself under a MAC, in the user's state folder, 0600.
 import { createHmac, hash } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { DialectName } from "#daemon/storage/dialect.ts";
 import { makeFolder } from "#shared/make-folder.ts";
-import { WITHOUT_WAITING } from "#shared/plain-file.ts";
+import { textIfThere } from "#shared/plain-file.ts";
 import { replaceFile } from "#shared/replace-file.ts";
 import { createTurns, inTurn } from "#shared/turns.ts";
 import { sameDigest } from "../credentials/secret.ts";
@@ -46,12 +45,7 @@ export function anchorFile(path: string, key: Buffer): AnchorFile {
   };
   return {
     async read() {
-      const text = await readFile(path, { encoding: "utf8", flag: WITHOUT_WAITING }).catch(
-        (error: NodeJS.ErrnoException) => {
-          if (error.code === "ENOENT") return undefined;
-          throw error;
-        },
-      );
+      const text = await textIfThere(path);
       if (text === undefined) return undefined;
       try {
         const { mac, ...anchor } = JSON.parse(text) as Anchor & { mac: string };

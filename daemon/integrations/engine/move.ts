@@ -15,7 +15,7 @@ import type { Row } from "./types.ts";
 const CHECKPOINT_ROWS = 100_000;
 const CHECKPOINT_MS = 10_000;
 
-// Every partition, raw where both sides can, else as rows.
+// Every partition, raw where both sides can, else as rows; then what the destination makes of all of them.
 export async function moveAll(
   run: Run,
   stream: SourceStream,
@@ -23,6 +23,7 @@ export async function moveAll(
   plan: WritePlan,
   rawAllowed: boolean,
 ): Promise<void> {
+  run.phase = "read";
   run.partitions.total = stream.partitions.length;
   run.total = stream.partitions.reduce<number | null>(
     (sum, { records }) => (sum === null || records === null ? null : sum + records),
@@ -52,6 +53,8 @@ export async function moveAll(
     run.partitions.done++;
     run.dog.touch();
   }
+  run.phase = "merge";
+  addRejects(run, plan, await session.merge());
 }
 
 async function moveRows(

@@ -11,16 +11,7 @@ import { checkSpec, derivedSyncId, writePlan } from "./plan.ts";
 import { countBoth, emptyProof, prove, startChecksum } from "./proof.ts";
 import { storable } from "./rejects.ts";
 import { checkResumed, formerTable, keptState, lacksColumns, resumeFrom } from "./resume.ts";
-import {
-  addRejects,
-  doneOf,
-  freshRun,
-  outcomeOf,
-  progressOf,
-  type Run,
-  refuseRejects,
-  startOver,
-} from "./run-record.ts";
+import { doneOf, freshRun, outcomeOf, progressOf, type Run, refuseRejects, startOver } from "./run-record.ts";
 import { secretsOf } from "./secrets.ts";
 import { isReadByRecord, type Source, type SourceStream } from "./source.ts";
 import type { Value } from "./types.ts";
@@ -172,14 +163,14 @@ async function attemptRun(
     const replaces = plan.kind === "replace" && session.existing !== null && (await session.hasRows?.()) === true;
     await session.begin(plan);
     const checksum = startChecksum(stream, session, plan);
-    await moveAndMerge(run, stream, session, plan, rawAllowed);
+    await moveAll(run, stream, session, plan, rawAllowed);
     if (replaces) refuseEmptying(run);
     if (plan.deletes !== "ignore" && plan.kind === "upsert") {
       const gone = await followDeletions(run, stream, session, plan);
       // A row that has gone may have had what a record was refused for, the value of a unique column: all of them come once more.
       if (plan.deletes === "hard" && gone > 0 && run.rejects.count > 0) {
         startOver(run);
-        await moveAndMerge(run, stream, session, plan, rawAllowed);
+        await moveAll(run, stream, session, plan, rawAllowed);
       }
     }
     if (spec.on_bad_record === "fail") refuseRejects(run.rejects.shown);
@@ -201,19 +192,6 @@ async function attemptRun(
     run.session = null;
     await Promise.race([Promise.allSettled([stream?.close(), source?.close(), destination?.close()]), later(1500)]);
   }
-}
-
-async function moveAndMerge(
-  run: Run,
-  stream: SourceStream,
-  session: WriteSession,
-  plan: WritePlan,
-  rawAllowed: boolean,
-): Promise<void> {
-  run.phase = "read";
-  await moveAll(run, stream, session, plan, rawAllowed);
-  run.phase = "merge";
-  addRejects(run, plan, await session.merge());
 }
 
 /** Answers how many rows have gone. */

@@ -13,8 +13,8 @@ export interface TakenRow {
 }
 
 export interface TakenRows {
-  /** To be told before rows are written: an earlier row of the same key must not come behind them. */
-  replacedBy(rows: readonly Row[]): void;
+  /** To be told before a row is written: an earlier row of the same key must not come behind it. */
+  replacedBy(row: Row): void;
   /** False where no more can be held: it is rejected. */
   hold(taken: TakenRow): boolean;
   /** Tries them as long as one goes in; answers why the others do not. `put` answers what refuses a row, null where it is written. */
@@ -35,34 +35,45 @@ export function createTakenRows(plan: WritePlan): TakenRows {
     held.delete(key);
   };
   return {
-    replacedBy: (rows) => {
-      if (held.size > 0) for (const row of rows) drop(keyOf(row));
+    replacedBy: (row) => {
+      if (held.size > 0) drop(keyOf(row));
     },
     hold: (taken) => {
-      bytes += sizeOf(taken.row);
-      if (plan.kind !== "upsert" || held.size >= MOST_ROWS || bytes > MOST_BYTES) {
-        bytes -= sizeOf(taken.row);
-        return false;
-      }
+      const size = sizeOf(taken.row);
+      if (plan.kind !== "upsert" || held.size >= MOST_ROWS || bytes + size > MOST_BYTES) return false;
+      bytes += size;
       held.set(keyOf(taken.row), taken);
       return true;
     },
     settle: async (put) => {
-      let waiting = [...held.values()];
+      const waiting = [...held.values()];
       held.clear();
       bytes = 0;
-      for (let before = Number.POSITIVE_INFINITY; waiting.length < before; ) {
-        before = waiting.length;
-        const refused: TakenRow[] = [];
-        for (const { row, place } of waiting.toReversed()) {
-          const reject = await put(row, place);
-          if (reject) refused.push({ row, place, reject });
-        }
-        waiting = refused;
-      }
-      return waiting.sort((a, b) => a.place - b.place).map(({ reject }) => reject);
+      const left = await triedBackwards(waiting, async ({ row, place }) => {
+        const reject = await put(row, place);
+        return reject && { row, place, reject };
+      });
+      return left.sort((a, b) => a.place - b.place).map(({ reject }) => reject);
     },
   };
+}
+
+/** Tries the refused again as long as one goes in, those that are last first; answers what is left. `again` answers null for what went in. */
+export async function triedBackwards<Refused>(
+  refused: readonly Refused[],
+  again: (one: Refused) => Promise<Refused | null>,
+): Promise<Refused[]> {
+  let left = [...refused];
+  for (let before = Number.POSITIVE_INFINITY; left.length < before; ) {
+    before = left.length;
+    const still: Refused[] = [];
+    for (const one of left.toReversed()) {
+      const refusal = await again(one);
+      if (refusal !== null) still.push(refusal);
+    }
+    left = still;
+  }
+  return left;
 }
 
 const sizeOf = (row: Row) => row.reduce((sum, value) => sum + (value?.length ?? 0), 100);

@@ -12,18 +12,18 @@ const formats: ReadonlyMap<unknown, (n: number) => string> = new Map(
     date: day,
     time: (n: number) => `09:${String(30 + Math.floor(n / 60)).padStart(2, "0")}:${String(n % 60).padStart(2, "0")}Z`,
     duration: (n: number) => `PT${1 + n}H`,
-    email: (n: number) => `sandbox${n || ""}@example.com`,
-    "idn-email": (n: number) => `sandbox${n || ""}@example.com`,
+    email: mailbox,
+    "idn-email": mailbox,
     hostname: host,
     "idn-hostname": host,
     ipv4: (n: number) => `192.0.${2 + Math.floor(n / 250)}.${1 + (n % 250)}`,
     ipv6: (n: number) => `2001:db8::${(1 + n).toString(16)}`,
-    uri: (n: number) => `https://example.com/${n || ""}`,
-    url: (n: number) => `https://example.com/${n || ""}`,
-    iri: (n: number) => `https://example.com/${n || ""}`,
-    "uri-reference": (n: number) => `/path${n || ""}`,
-    "iri-reference": (n: number) => `/path${n || ""}`,
-    "uri-template": (n: number) => `/path${n || ""}/{id}`,
+    uri: address,
+    url: address,
+    iri: address,
+    "uri-reference": path,
+    "iri-reference": path,
+    "uri-template": (n: number) => `${path(n)}/{id}`,
     uuid: (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`,
     regex: (n: number) => `^.*${n || ""}$`,
     "json-pointer": (n: number) => `/pointer${n || ""}`,
@@ -34,6 +34,18 @@ const formats: ReadonlyMap<unknown, (n: number) => string> = new Map(
 
 function day(n: number): string {
   return new Date(Date.UTC(2026, 0, 15 + n)).toISOString().slice(0, 10);
+}
+
+function mailbox(n: number): string {
+  return `sandbox${n || ""}@example.com`;
+}
+
+function address(n: number): string {
+  return `https://example.com/${n || ""}`;
+}
+
+function path(n: number): string {
+  return `/path${n || ""}`;
 }
 
 function host(n: number): string {

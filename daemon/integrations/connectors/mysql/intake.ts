@@ -86,7 +86,7 @@ export function holdingTaken(
   plan: WritePlan,
 ): Put {
   return async (rows, placeOf) => {
-    held.replacedBy(rows);
+    for (const row of rows) held.replacedBy(row);
     const { rejects, taken } = await write(rows, placeOf);
     if (taken.length === 0) return rejects;
     // A later row of its key stands in for one that was refused.

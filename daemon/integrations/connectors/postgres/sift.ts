@@ -2,6 +2,7 @@
 // fails names none of them, so halves are tried, each under a savepoint, until what fails is one row. The others go in.
 import type { Reject } from "#contract/sync.ts";
 import type { WritePlan } from "../../engine/destination.ts";
+import { triedBackwards } from "../../engine/taken.ts";
 import type { PostgresLink } from "./connect.ts";
 import { isDataError, type ServerError } from "./errors.ts";
 import { ident, identList } from "./sql.ts";
@@ -38,7 +39,7 @@ export async function sift(sieve: Sieve): Promise<Reject[]> {
   await sieve.begin?.();
   const [size] = await link.rows<{ n: string }>(`SELECT count(*)::text AS n FROM ${SIFT}`);
   const rows = Number(size?.n ?? 0);
-  let refused: Refused[] = [];
+  const refused: Refused[] = [];
   const refusal = async (from: number, to: number): Promise<ServerError | null> => {
     sieve.waiting(`the rows from ${from} to ${to}, to find those that the table refuses (${refused.length} so far)`);
     await link.run("SAVEPOINT magic_sift");
@@ -62,18 +63,16 @@ export async function sift(sieve: Sieve): Promise<Reject[]> {
     if (error && from < to) pending.push([middle + 1, to], [from, middle]);
     else if (error) refused.push({ at: from, error });
   }
-  // Values that move on from row to row are free from the last one on.
-  for (let before = rows; sieve.updates && refused.length < before && refused.some(isTaken); ) {
-    before = refused.length;
-    const again = refused.toReversed();
-    refused = [];
-    for (const one of again) {
-      const error = isTaken(one) ? await refusal(one.at, one.at) : one.error;
-      if (error) refused.push({ at: one.at, error });
-    }
-  }
+  // Values that move on from row to row are free from the last one on. Where no row went in, none has become free.
+  const left =
+    sieve.updates && refused.length < rows
+      ? await triedBackwards(refused, async (one) => {
+          const error = isTaken(one) ? await refusal(one.at, one.at) : one.error;
+          return error && { at: one.at, error };
+        })
+      : refused;
   const rejects: Reject[] = [];
-  for (const { at, error } of refused.sort((a, b) => a.at - b.at))
+  for (const { at, error } of left.sort((a, b) => a.at - b.at))
     rejects.push({ key: await keyAt(link, plan.primaryKey, at), column: null, reason: reasonOf(error) });
   await link.run(`DROP TABLE ${SIFT}`);
   return rejects;

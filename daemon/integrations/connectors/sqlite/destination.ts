@@ -148,7 +148,7 @@ function openSession(db: DatabaseSync, request: OpenRequest, { path, ino, existe
         const rejects: Reject[] = [...keyed.rejects];
         for (const [at, row] of keyed.rows.entries()) {
           const place = keyed.place(at);
-          taken?.replacedBy([row]);
+          taken?.replacedBy(row);
           const refused = put(row, place);
           if (refused && !(refused.taken && taken?.hold({ row, place, ...refused }))) rejects.push(refused.reject);
         }
