@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { striker } from "#daemon/controllers/broker/redaction.ts";
 import { createLogger } from "#daemon/telemetry/log.ts";
 import { cleanWithin, redactText, secretsIn } from "#shared/redact.ts";
+import { within } from "./patience.ts";
 
 test("a secret is hidden as an address and as any JSON writes it, a key in PEM too", () => {
   const { privateKey } = generateKeyPairSync("ed25519");
@@ -102,7 +103,7 @@ test("a line of many texts is searched for a secret without making its pattern f
   const began = performance.now();
   cleanWithin(Array(20_000).fill("%"), striker([secret]));
   cleanWithin(Array(100).fill("%".repeat(2_000)), striker([secret]));
-  expect(performance.now() - began).toBeLessThan(500);
+  expect(performance.now() - began).toBeLessThan(within(500));
 });
 
 test("a JWT is hidden, and a line in which one seems to begin everywhere is read as quickly as another", () => {
@@ -110,12 +111,12 @@ test("a JWT is hidden, and a line in which one seems to begin everywhere is read
   expect(redactText(`token-${jwt}, "${jwt}", -eyJ.${jwt}`)).toBe('token-[redacted], "[redacted]", -eyJ.[redacted]');
   const began = performance.now();
   expect(redactText(`${"-eyJ".repeat(15_000)} ${jwt}`)).toMatch(/-eyJ \[redacted\]$/);
-  expect(performance.now() - began).toBeLessThan(500);
+  expect(performance.now() - began).toBeLessThan(within(500));
 });
 
 test.each(["ab/", "ab+", "ab\\"])("what nearly is a secret of many %j is looked through at once", (part) => {
   const secret = `${part.repeat(40)}end`;
   const began = performance.now();
   redactText(`${secret.slice(0, -1)}x% and so on`, [secret]);
-  expect(performance.now() - began).toBeLessThan(1_000);
+  expect(performance.now() - began).toBeLessThan(within(1_000));
 });

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { modelPattern } from "#contract/model-pattern.ts";
+import { within } from "../patience.ts";
 
 it("fits the names that a star for any run of characters makes of it, and no others", () => {
   const words = (letters: string, longest: number): string[] =>
@@ -25,5 +26,5 @@ it("is as quick with many stars as with one", () => {
   const pattern = modelPattern(`sandbox/${"*a".repeat(100)}*b`);
   const began = performance.now();
   expect(pattern.fits("sandbox", "a".repeat(250))).toBe(false);
-  expect(performance.now() - began).toBeLessThan(50);
+  expect(performance.now() - began).toBeLessThan(within(50));
 });

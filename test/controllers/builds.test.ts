@@ -6,6 +6,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ask, BuildTooLong } from "#daemon/controllers/bundle/service.ts";
+import { within } from "../patience.ts";
 import { type Bench, openBench, settle } from "./harness.ts";
 
 const waiting = `import "./late.js";\nexport default ({ input }) => import(\`./tables/\${input}.json\`);`;
@@ -92,13 +93,13 @@ test("whoever waits for a build may leave, and a daemon's stop does not wait for
   const opening = develop({ folder, signal: leaving.signal });
   await underWay();
   leaving.abort(new Error("left"));
-  expect(await took(Promise.all([left, opening]))).toBeLessThan(2_000);
+  expect(await took(Promise.all([left, opening]))).toBeLessThan(within(2_000));
   expect((await left).message).toBe("left");
 
   const stopped = bench.failure(build(folder));
   const session = develop({ folder });
   await underWay();
-  expect(await took(stopDevelopment("the daemon stops"))).toBeLessThan(2_000);
+  expect(await took(stopDevelopment("the daemon stops"))).toBeLessThan(within(2_000));
   expect((await stopped).code).toBe("draining");
   const events = [];
   for await (const event of (await session).events) events.push(event);

@@ -143,7 +143,7 @@ test("slow checks end with their calls' time, whether they run or wait", async (
   ]);
   const outcomes = await Promise.all(calls.flat());
   // In turn they were 8 s.
-  expect(performance.now() - began).toBeLessThan(3_000);
+  expect(performance.now() - began).toBeLessThan(6_000);
   expect(outcomes).toContain("timeout");
 });
 

@@ -7,6 +7,7 @@ import { compileSchema } from "#daemon/controllers/schemas.ts";
 import { checkThread } from "#daemon/controllers/serving/check-thread.ts";
 import { contractIn } from "#sdk/testing/contract.ts";
 import { temporaryFolder } from "#test/temporary.ts";
+import { within } from "../patience.ts";
 import { contractOf, put } from "./harness.ts";
 
 const schema = (seed: number, characters: number) =>
@@ -196,7 +197,7 @@ test.each([
   const began = performance.now();
   const problems = problemsIn({ items }, Array(40_000).fill(item));
   expect(problems).toHaveLength(100);
-  expect(performance.now() - began).toBeLessThan(1_000);
+  expect(performance.now() - began).toBeLessThan(within(1_000));
 });
 
 test("what a form that does not fit describes is left over, and a list shorter than its tuple is looked at", () => {

@@ -11,7 +11,7 @@ import { inlined } from "#daemon/gateway/providers/json-schema.ts";
 import { supportOf } from "#daemon/gateway/providers/support.ts";
 import { thoughtMemory } from "#daemon/gateway/providers/thoughts/memory.ts";
 import { readBody } from "#daemon/http/read-body.ts";
-import { within } from "./patience.ts";
+import { within } from "../patience.ts";
 import { called, PIXEL, result, user } from "./sent.ts";
 
 const io = { fetchImage: () => Promise.reject(new Error("unused")) };

@@ -7,7 +7,7 @@ import { answerFor } from "#daemon/gateway/providers/sandbox/answer.ts";
 import { sandboxProvider } from "#daemon/gateway/providers/sandbox/provider.ts";
 import { seededRandom } from "#daemon/gateway/providers/sandbox/random.ts";
 import { sampleForSchema } from "#daemon/gateway/providers/sandbox/sample.ts";
-import { within } from "./patience.ts";
+import { within } from "../patience.ts";
 
 const object = (properties: object, required = Object.keys(properties), more: object = {}) => ({
   type: "object",

@@ -12,8 +12,8 @@ import { systemClock } from "#shared/clock.ts";
 import { dialectsWith, sharedPostgres } from "#test/dialects.ts";
 import { mortal } from "#test/storage/mortal.ts";
 import { temporaryFolder, temporaryStorage } from "#test/temporary.ts";
+import { within } from "../patience.ts";
 import { ledgerRow } from "./ledger-row.ts";
-import { within } from "./patience.ts";
 import { completion, principal, type TestGateway, testGateway } from "./pipeline.ts";
 import { startUpstream } from "./upstream.ts";
 

@@ -6,9 +6,9 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Provider, Target } from "#daemon/gateway/providers/adapter.ts";
 import { createProviders } from "#daemon/gateway/providers/registry.ts";
+import { within } from "../patience.ts";
 import { frame } from "./event-stream.ts";
 import { type Ecosystem, ecosystems, type GoodAnswer, good, SAID } from "./good-answers.ts";
-import { within } from "./patience.ts";
 import { saidByGatewayStream } from "./said.ts";
 import { agent, callOf, collect, optionsOf, targetOf } from "./upstream.ts";
 

@@ -8,6 +8,7 @@ import { readRuntimeFile, readStartingMark } from "#client/daemon/files.ts";
 import { VERSION } from "#contract/protocol.ts";
 import { isSameProcess, processStarted } from "#shared/process-identity.ts";
 import { listen } from "#test/listen.ts";
+import { within } from "../patience.ts";
 import { gone, launcher, type Project, temporaryProject, until } from "./magic.ts";
 import { asOlderNode } from "./older-node.ts";
 
@@ -347,7 +348,7 @@ test("SIGTERM refuses what is new, ends what is under way, and stops within its 
   expect(await stream.text()).toContain("data: [DONE]");
   const ended = performance.now();
   await gone(Number(json["pid"]));
-  expect(performance.now() - ended).toBeLessThan(12_000);
+  expect(performance.now() - ended).toBeLessThan(within(12_000));
   await expect(fetch(`${url}/health`)).rejects.toThrow();
 });
 

@@ -12,6 +12,7 @@ import { groupCommit } from "#daemon/storage/sqlite/group-commit.ts";
 import type { Reply } from "#daemon/storage/sqlite/messages.ts";
 import { listen } from "#test/listen.ts";
 import { temporaryFolder, temporaryStorage } from "#test/temporary.ts";
+import { within } from "../patience.ts";
 
 const fileOf = (root: string): string => join(root, ".magic/magic.db");
 
@@ -58,14 +59,14 @@ test("while another program holds the database, all that wait are refused togeth
   await (await openStorage({ root })).close();
   const connection = connect(fileOf(root), undefined);
   onTestFinished(() => connection.raw.close());
-  connection.raw.exec("PRAGMA busy_timeout=50");
+  connection.raw.exec("PRAGMA busy_timeout=600");
   const runGroup = groupCommit(connection);
   const calls = Array.from({ length: 20 }, (_, id) => ({ id, noun: "setting", unit: "get", args: { key: "" } }));
   const other = new DatabaseSync(fileOf(root));
   other.exec("BEGIN IMMEDIATE");
   const began = performance.now();
   const refused = await runGroup(calls);
-  expect(performance.now() - began).toBeLessThan(500);
+  expect(performance.now() - began).toBeLessThan(within(1_000));
   expect(refused.map(({ failure }) => failure?.code)).toEqual(calls.map(() => "storage_unavailable"));
   other.close();
   // On a busy machine a group's time is over before its calls are.

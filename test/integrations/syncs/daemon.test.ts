@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
 import { folderOfFile } from "#test/temporary.ts";
+import { within } from "../../patience.ts";
 import { connect } from "./harness.ts";
 
 interface Daemon {
@@ -171,10 +172,10 @@ describe.skipIf(postgresMissing())("live syncs in the daemon", () => {
     const ending = waiting(5);
     await call("POST", `/v1/runs/${run.id}/cancel`);
     expect((await ending).status).toBe("canceled");
-    expect(performance.now() - started).toBeLessThan(4500);
-    while (workers.some(alive) && performance.now() - started < 8000)
+    expect(performance.now() - started).toBeLessThan(within(4_500));
+    while (workers.some(alive) && performance.now() - started < within(8_000))
       await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(performance.now() - started).toBeLessThan(6000);
+    expect(performance.now() - started).toBeLessThan(within(6_000));
     await holder.end();
   });
 
