@@ -45,11 +45,10 @@ const handler = `export default async ({ input, db }) => {
 
 async function deployed(name: string, grants: { name: string; mode?: "read" | "write" }[]): Promise<Bench> {
   const bench = await openBench({ ports: { databases } });
-  await bench.deploy(name, handler, {
-    capabilities: ["db:query"],
-    scopes: { db: grants },
-    limits: { timeout_ms: 4_000 },
-  });
+  const contract = { capabilities: ["db:query"], scopes: { db: grants } };
+  await bench.deploy(name, handler, { ...contract, limits: { timeout_ms: 30_000 } });
+  // The same for statements that have no end of their own.
+  await bench.deploy(`${name}-hasty`, handler, { ...contract, limits: { timeout_ms: 2_000 } });
   return bench;
 }
 
@@ -230,10 +229,10 @@ describe("sqlite", () => {
     const many = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000) select i from n";
     expect(await ask({ db: "lite", sql: many })).toMatchObject({ code: "limit_exceeded" });
     const endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n";
-    expect(await bench.outcome("q", { db: "lite", sql: endless })).toBe("timeout");
+    expect(await bench.outcome("q-hasty", { db: "lite", sql: endless })).toBe("timeout");
     expect(await ask({ db: "lite", sql: "select 1 as one" })).toEqual({ rows: [{ one: 1 }] });
     // One that ran on would hold the lock of a writer, and a core for ever.
-    expect(await bench.outcome("q", { db: "writable", sql: endless })).toBe("timeout");
+    expect(await bench.outcome("q-hasty", { db: "writable", sql: endless })).toBe("timeout");
     expect(await ask({ db: "writable", sql: "delete from t where id = 99" })).toEqual({ rows: [] });
   });
 
@@ -650,7 +649,7 @@ describe.skipIf(postgresMissing())("postgres", () => {
 
   test("too many rows are refused, a statement without end is stopped, and the sessions go on", async () => {
     expect(await ask({ sql: "select i from generate_series(1, 20000) i" })).toMatchObject({ code: "limit_exceeded" });
-    expect(await bench.outcome("p", { db: "pg", sql: "select pg_sleep(60)" })).toBe("timeout");
+    expect(await bench.outcome("p-hasty", { db: "pg", sql: "select pg_sleep(60)" })).toBe("timeout");
     const all = await Promise.all(Array.from({ length: 20 }, (_, i) => ask({ sql: `select ${i} as i` })));
     expect(all).toEqual(Array.from({ length: 20 }, (_, i) => ({ rows: [{ i }] })));
   });
