@@ -45,10 +45,11 @@ const handler = `export default async ({ input, db }) => {
 
 async function deployed(name: string, grants: { name: string; mode?: "read" | "write" }[]): Promise<Bench> {
   const bench = await openBench({ ports: { databases } });
-  const contract = { capabilities: ["db:query"], scopes: { db: grants } };
-  await bench.deploy(name, handler, { ...contract, limits: { timeout_ms: 30_000 } });
-  // The same for statements that have no end of their own.
-  await bench.deploy(`${name}-hasty`, handler, { ...contract, limits: { timeout_ms: 2_000 } });
+  const deploy = (as: string, timeout_ms: number) =>
+    bench.deploy(as, handler, { capabilities: ["db:query"], scopes: { db: grants }, limits: { timeout_ms } });
+  await deploy(name, 30_000);
+  // For statements that have no end of their own.
+  await deploy(`${name}-hasty`, 2_000);
   return bench;
 }
 

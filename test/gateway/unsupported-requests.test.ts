@@ -100,7 +100,7 @@ describe("images by URL for wires that take bytes", () => {
     const large = Buffer.concat([png, Buffer.alloc(17 << 20)]);
     const server = createServer(async (request, response) => {
       most = Math.max(most, ++open);
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await new Promise((resolve) => setTimeout(resolve, 200));
       open--;
       if (request.url === "/none") request.destroy();
       response.end(request.url === "/large" ? large : png);

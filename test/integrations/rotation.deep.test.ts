@@ -1,6 +1,7 @@
 // Refresh tokens that rotate: what takes its time.
 import { expect, test } from "vitest";
-import { ended, latch, live, startRotating, storedConnections, trigger, workers } from "./rotation.ts";
+import { latch, startRotating, storedConnections, workers } from "./rotation.ts";
+import { ended, live, trigger } from "./runs.ts";
 
 test.skipIf(process.platform !== "linux")(
   "a rotated token outlives a killed worker and a restart, is shared by runs at the same time, and lies sealed",

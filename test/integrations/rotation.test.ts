@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "#test/temporary.ts";
-import { ended, rotatingManifest, rotatingVendor, startRotating, storedConnections, trigger } from "./rotation.ts";
+import { rotatingManifest, rotatingVendor, startRotating, storedConnections } from "./rotation.ts";
+import { ended, trigger } from "./runs.ts";
 
 test("a rotated token is kept with the connection: shared by runs at the same time, found by the next run, and sealed", async () => {
   const { vendor, root, daemon, newSync } = await startRotating(true);

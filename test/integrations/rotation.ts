@@ -4,15 +4,13 @@ import { createServer, type ServerResponse } from "node:http";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { text } from "node:stream/consumers";
-import { expect, onTestFinished, vi } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { makeFolder } from "#shared/make-folder.ts";
 import { listen } from "#test/listen.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { startDaemon, type TestDaemon } from "./daemon.ts";
 import { writeProject } from "./receiver.ts";
-
-export const live = { live: true };
-const patience = { timeout: 60_000, interval: 50 };
+import { live } from "./runs.ts";
 
 export interface Vendor {
   readonly origin: string;
@@ -136,16 +134,6 @@ export async function startRotating(updater: boolean) {
     });
   return { vendor, root, home, daemon, start, source, newSync };
 }
-
-export const trigger = async (daemon: TestDaemon, sync: string): Promise<string> =>
-  (await daemon.call("POST", `/v1/syncs/${sync}/trigger`, undefined, live)).body.id;
-
-export const ended = (daemon: TestDaemon, run: string) =>
-  vi.waitFor(async () => {
-    const { body } = await daemon.call("GET", `/v1/runs/${run}`, undefined, live);
-    if (body.status === "queued" || body.status === "running") throw new Error(`still ${JSON.stringify(body)}`);
-    return body;
-  }, patience);
 
 export function storedConnections(root: string): readonly unknown[] {
   const db = new DatabaseSync(join(root, ".magic", "magic.db"), { readOnly: true });

@@ -8,12 +8,12 @@ import { sharedPostgres } from "#test/dialects.ts";
 import { listen } from "#test/listen.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { startDaemon, type TestDaemon } from "../daemon.ts";
+import { ended, live, trigger } from "../runs.ts";
 import { specOf } from "./harness.ts";
 
 const postgres = sharedPostgres();
 const { missing: noPostgres } = postgres;
 
-const live = { live: true };
 const got: string[] = [];
 const receiver = createServer(async (request, response) => {
   const chunks: Buffer[] = [];
@@ -44,11 +44,8 @@ async function intoEndpoint({ call }: TestDaemon, file: string): Promise<string>
   return body.id;
 }
 
-async function run({ call }: TestDaemon, sync: string, body: object = {}): Promise<object> {
-  const triggered = await call("POST", `/v1/syncs/${sync}/trigger`, body, live);
-  const prefer = { ...live, headers: { prefer: "wait=30" } };
-  return (await call("GET", `/v1/runs/${triggered.body.id}`, undefined, prefer)).body;
-}
+const run = async (daemon: TestDaemon, sync: string, body: object = {}) =>
+  ended(daemon, await trigger(daemon, sync, body));
 
 const write = (path: string, ids: readonly number[]) => writeFileSync(path, ["id", ...ids, ""].join("\n"));
 

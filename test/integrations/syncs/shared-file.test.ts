@@ -6,12 +6,11 @@ import { expect, onTestFinished, test } from "vitest";
 import { sharedPostgres } from "#test/dialects.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { startDaemon, type TestDaemon } from "../daemon.ts";
+import { ended, live, trigger } from "../runs.ts";
 import { sync } from "./harness.ts";
 
 const postgres = sharedPostgres();
 const { missing: noPostgres } = postgres;
-
-const live = { live: true };
 
 async function connection({ call }: TestDaemon, provider: string, path: string): Promise<string> {
   return (await call("POST", "/v1/connections", { provider, config: { path } }, live)).body.id;
@@ -24,11 +23,7 @@ async function appending(daemon: TestDaemon, source: string, destination: string
   return made.body.id as string;
 }
 
-async function run({ call }: TestDaemon, sync: string): Promise<object> {
-  const { body } = await call("POST", `/v1/syncs/${sync}/trigger`, {}, live);
-  const prefer = { ...live, headers: { prefer: "wait=30" } };
-  return (await call("GET", `/v1/runs/${body.id}`, undefined, prefer)).body;
-}
+const run = async (daemon: TestDaemon, sync: string) => ended(daemon, await trigger(daemon, sync));
 
 const write = (path: string, ids: readonly number[]) => writeFileSync(path, ["id", ...ids, ""].join("\n"));
 const read = (path: string) => readFileSync(path, "utf8").trim().split("\n").slice(1).map(Number);
