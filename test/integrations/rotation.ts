@@ -8,7 +8,7 @@ import { expect, onTestFinished } from "vitest";
 import { makeFolder } from "#shared/make-folder.ts";
 import { listen } from "#test/listen.ts";
 import { temporaryFolder } from "#test/temporary.ts";
-import { startDaemon, type TestDaemon } from "./daemon.ts";
+import { startDaemon } from "./daemon.ts";
 import { writeProject } from "./receiver.ts";
 import { live } from "./runs.ts";
 
