@@ -12,8 +12,12 @@ export interface Listening {
   readonly close: () => Promise<void>;
 }
 
-/** Lets it listen on a free port of loopback. */
+/**
+ * Lets it listen on a free port of loopback. An HTTP server leaves it to its clients to end a connection at rest: else, on a machine that
+ * is busy, a request might meet its end.
+ */
 export async function listen(server: Server): Promise<Listening> {
+  if (server instanceof HttpServer) server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   const address = `127.0.0.1:${port}`;
