@@ -26,6 +26,8 @@ export async function loadCell(cell: Cell, loading: Loading, overtaken?: AbortSi
   const { name: controller, version } = loading.artifact.contract;
   const overtake = (): void => cell.kill("killed", "a newer version takes its place");
   overtaken?.addEventListener("abort", overtake);
+  // While the cell came to be.
+  if (overtaken?.aborted) overtake();
   let late = false;
   const timer = setTimeout(() => {
     late = true;
