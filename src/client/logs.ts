@@ -81,6 +81,8 @@ async function* framesOf(client: ApiClient, query: LogQuery, signal: AbortSignal
   let wake = () => {};
   const stop = () => socket.terminate();
   signal.addEventListener("abort", stop, { once: true });
+  // While the daemon was looked for.
+  if (signal.aborted) stop();
   // Its system keeps the connection of a daemon that is frozen, or of a machine that is gone. A reader held back hears no answer.
   let heard = true;
   const pulse = setInterval(() => {

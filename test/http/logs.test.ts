@@ -109,6 +109,16 @@ test("lines are a sign of life: a connection with many of them on their way does
   await next;
 }, 5_000);
 
+test("whoever leaves while the daemon is looked for follows nothing", async () => {
+  const app = await daemon(await folder());
+  const stop = new AbortController();
+  const client = async () => {
+    stop.abort();
+    return clientFor(app);
+  };
+  expect(await followLogs({ client, signal: stop.signal }).next()).toEqual({ done: true, value: undefined });
+});
+
 test("history beyond the ring comes from the files, across rotation, without a gap or a double", async () => {
   const root = await folder();
   const path = join(root, "daemon.log");

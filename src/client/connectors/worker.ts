@@ -20,6 +20,7 @@ export function runConnectorWorker(
   },
 ): Promise<void> {
   return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(new MagicError("interrupted"));
     const worker = fork(fileURLToPath(import.meta.resolve("#entry/connector-worker")), [], {
       execArgv: [],
       stdio: ["ignore", "ignore", "inherit", "ipc"],
