@@ -30,7 +30,7 @@ import { createCatalogue } from "./pricing/catalogue.ts";
 import { dollars } from "./pricing/price.ts";
 import type { EmbeddingRequest, Provider, ProviderKind } from "./providers/adapter.ts";
 import { type BreakerOptions, createBreakers } from "./routing/breaker.ts";
-import { explanationOf } from "./routing/explain.ts";
+import { explanationOf, untilRefused } from "./routing/explain.ts";
 import { createMeasurements } from "./routing/measurements.ts";
 import { considerRoute, type RouterParts } from "./routing/plan.ts";
 import { shapeOf } from "./routing/request-shape.ts";
@@ -165,7 +165,7 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
       if (hasPriced(engagement)) await catalogue.load();
       const asked = withMessages(body);
       // What is no request is refused before it has a route.
-      chatRequest(asked);
+      const request = chatRequest(asked);
       const call = { operation: "chat", body, principal, controller } as const;
       const shape = shapeOf(call);
       const spender = spenderOf(principal, shape.user, controller);
@@ -175,7 +175,7 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
         budgets,
         accounts,
       );
-      return explanationOf(plan, shape, principal, router);
+      return explanationOf(untilRefused(plan, request), shape, principal, router);
     },
     usage: (query) => ledger.usage(query),
     flush: () => ledger.flush(),

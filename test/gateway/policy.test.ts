@@ -290,6 +290,33 @@ test("what a request without messages asks for keeps out who does not have it, a
   await expect(explain({ messages: "x" })).rejects.toThrow("'messages' must be an array");
 });
 
+test("a body that its first provider refuses as invalid goes nowhere, and one that the second refuses goes to the first alone", async () => {
+  const { chat, gateway } = await testGateway({
+    providers: { anthropic: { api_key: "k", base_url: a.url }, b: provider(b) },
+    policies: {
+      p: { candidates: ["anthropic/claude-haiku-4-5", "b/m"] },
+      q: { candidates: ["b/m", "anthropic/claude-haiku-4-5"] },
+    },
+  });
+  const invalid = { messages: [{ role: "user", content: 7 }] };
+  const explain = (model: string, principalOf = principal()) =>
+    gateway.explain({ body: { model, ...invalid }, principal: principalOf, controller: null });
+  for (const model of ["p", "anthropic/claude-haiku-4-5"]) {
+    const { decision, candidates } = await explain(model);
+    expect(decision).toBe(null);
+    const said = await chat({ model, ...invalid });
+    expect([said.status, said.json]).toMatchObject([400, { error: { message: candidates[0]?.reason } }]);
+    expect(candidates.every(({ rule }) => rule === "invalid")).toBe(true);
+  }
+  const { decision, candidates } = await explain("q");
+  expect(decision?.model).toBe("b/m");
+  expect(candidates.map(({ rank, rule }) => [rank, rule])).toEqual([
+    [1, null],
+    [null, "invalid"],
+  ]);
+  expect((await explain("sandbox/echo", principal({ environment: "sandbox" }))).decision).toBe(null);
+});
+
 test("a candidate that is no provider's model says why: several serve it, it is a policy, its provider is not configured", async () => {
   const { chat } = await testGateway({
     providers: { openai: { api_key: "k", base_url: a.url }, azure: { api_key: "k", base_url: a.url } },

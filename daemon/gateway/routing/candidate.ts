@@ -13,6 +13,7 @@ export type Objection =
   | "not_configured"
   | "unknown_model"
   | "unsupported"
+  | "invalid"
   | "context_length"
   | "unpriced"
   | "budget";

@@ -1,12 +1,32 @@
 // The decision before the call: what would be asked of whom, what it may cost, and why the others would not be asked.
 import type { Principal } from "#contract/identity.ts";
 import type { RouteCandidate, RouteExplanation } from "#contract/wire/route.ts";
+import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import { dollars, type Price } from "#daemon/gateway/pricing/price.ts";
 import { PICO_PER_DOLLAR } from "#shared/money.ts";
 import type { BreakerState } from "./breaker.ts";
 import type { Considered } from "./candidate.ts";
 import type { Plan, RouterParts } from "./plan.ts";
 import type { RequestShape } from "./request-shape.ts";
+
+/**
+ * The plan up to the first candidate that would refuse the request as invalid: such a refusal is the answer, whoever else stands behind. A call
+ * comes to it when its turn comes.
+ */
+export function untilRefused(plan: Plan, request: ChatRequest): Plan {
+  const refusing = plan.candidates.findIndex(({ provider }) => provider.problem?.(request));
+  const problem = plan.candidates[refusing]?.provider.problem?.(request);
+  if (!problem) return plan;
+  const out = new Set(plan.candidates.slice(refusing));
+  const { detail: reason, param } = problem;
+  return {
+    ...plan,
+    candidates: plan.candidates.slice(0, refusing),
+    considered: plan.considered.map((one) =>
+      one.candidate && out.has(one.candidate) ? { ...one, objection: "invalid", reason, param } : one,
+    ),
+  };
+}
 
 export function explanationOf(
   plan: Plan,

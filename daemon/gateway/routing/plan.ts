@@ -238,6 +238,7 @@ const refusals: Readonly<Record<Objection, ConstructorParameters<typeof MagicErr
   not_configured: "provider_not_configured",
   unknown_model: "model_not_found",
   unsupported: "unsupported_parameter",
+  invalid: "invalid_request",
   context_length: "invalid_request",
   unpriced: "model_unpriced",
   budget: "insufficient_quota",

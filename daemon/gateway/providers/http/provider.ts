@@ -13,7 +13,13 @@ export function httpProvider(wire: Wire, dispatcher: Dispatcher, images = dispat
   const unsupported: Provider["unsupported"] = (request, model) =>
     wire.passesThrough || strictProblem(request) ? [] : wire.unsupported(request, model);
   const { kind, longestAnswer, embeddings } = wire;
-  const base = { kind, unsupported, chat: chatOver(wire, dispatcher, images), ...(longestAnswer && { longestAnswer }) };
+  const base = {
+    kind,
+    unsupported,
+    chat: chatOver(wire, dispatcher, images),
+    ...(longestAnswer && { longestAnswer }),
+    ...(!wire.passesThrough && { problem: strictProblem }),
+  };
   return embeddings ? { ...base, embed: embedOver(wire, embeddings, dispatcher) } : base;
 }
 

@@ -32,6 +32,7 @@ export const sandboxModels = ["echo", "embedding"] as const;
 export const sandboxProvider: Provider = {
   kind: "sandbox",
   unsupported: (request) => (strictProblem(request) ? [] : supportOf("sandbox", request)),
+  problem: strictProblem,
   chat,
   embed: embeddings,
 };
