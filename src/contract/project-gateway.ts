@@ -6,6 +6,9 @@ export const env = (name: string): string => `\${env:${name}}`;
 
 export const providerTypes = ["openai", "anthropic", "google", "bedrock", "azure", "sandbox"] as const;
 
+/** The sandbox's, listed by `GET /v1/models`; both take chat and embeddings alike. */
+export const sandboxModels: readonly string[] = ["echo", "embedding"];
+
 export const strategies = ["priority", "weighted", "cheapest", "fastest", "sticky"] as const;
 
 /** Names that are the project's own: whatever they hold, line ends too, what stands behind them is looked at. */

@@ -2,7 +2,7 @@
 // list, which is not read here, nothing is said.
 import { toPointer } from "#contract/json-pointer.ts";
 import { modelPattern } from "#contract/model-pattern.ts";
-import type { GatewayConfig, ProviderConfig } from "#contract/project-gateway.ts";
+import { type GatewayConfig, type ProviderConfig, sandboxModels } from "#contract/project-gateway.ts";
 
 export interface Unserved {
   /** Within `gateway`. */
@@ -42,9 +42,22 @@ export function unservedModels(gateway: GatewayConfig): Unserved[] {
         spelled.has(`${name}/${model}`) ||
         provider.models?.some((text) => modelPattern(text).fits(name, model)),
     );
+  const kindOf = (name: string) => (Object.hasOwn(providers, name) && providers[name]?.type) || name;
+  const simulated = Object.keys(providers).every((name) => kindOf(name) === "sandbox");
+  // What no price list knows either: the sandbox's models are two, and a policy is one of magic.yaml's.
+  const nowhere = (model: string) => {
+    const [provider = "", ...rest] = model.split("/");
+    if (rest.length > 0)
+      return pinned(model) && kindOf(provider) === "sandbox" && !sandboxModels.includes(rest.join("/"));
+    const policy = model.replace(/^policy:/, "");
+    if (policy === "auto" || Object.hasOwn(policies, policy)) return false;
+    return policy !== model || (simulated && !sandboxModels.includes(model));
+  };
+  const leadsNowhere = ({ model }: Unserved) =>
+    !Object.hasOwn(aliases, model) && (nowhere(model) || (!pinned(model) && !found(model)));
   return [
-    ...asked.filter(({ model }) => !pinned(model) && !Object.hasOwn(aliases, model) && !found(model)),
-    ...candidates.filter(({ model }) => !pinned(model) && !Object.hasOwn(aliases, model)),
+    ...asked.filter(leadsNowhere),
+    ...candidates.filter(({ model }) => !Object.hasOwn(aliases, model) && (nowhere(model) || !pinned(model))),
     ...priced.filter(({ model }) => !pinned(model) && !model.split("/", 1)[0]?.includes("*")),
   ];
 }

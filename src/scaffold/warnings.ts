@@ -4,6 +4,7 @@ import type { ControllerContract } from "#contract/controller.ts";
 import { toPointer } from "#contract/json-pointer.ts";
 import type { Problem } from "#contract/problem.ts";
 import type { ProjectConfig } from "#contract/project.ts";
+import { sandboxModels } from "#contract/project-gateway.ts";
 import { type Position, readSource, type Source } from "#contract/source.ts";
 import { PROJECT_FILE } from "#shared/paths.ts";
 import { readPlainFile } from "#shared/plain-file.ts";
@@ -62,7 +63,11 @@ function unserved(read: Read): Problem[] {
     ...placeIn(read, projectFile(read), `/gateway${pointer}`),
     code: "unknown_name",
     message: `No provider under gateway.providers serves \`${model}\` (gateway${pointer.replaceAll("/", ".")}).`,
-    fix: `Add \`${model.split("/")[0]}\` under gateway.providers, or correct the name.`,
+    fix: model.startsWith("sandbox/")
+      ? `The sandbox has ${sandboxModels.map((one) => `\`sandbox/${one}\``).join(" and ")}.`
+      : model.includes("/")
+        ? `Add \`${model.split("/")[0]}\` under gateway.providers, or correct the name.`
+        : "Name a model as `provider/model`, or a policy or an alias of this file.",
   }));
 }
 

@@ -400,6 +400,20 @@ test("models that no provider of magic.yaml serves are warned of, wherever they 
   ]);
 });
 
+test.each([
+  ["a slip in the sandbox's model", {}, "sandbox/ehco", true],
+  ["a sandbox of another name", { play: { type: "sandbox" } }, "play/echo", false],
+  ["a slip in its model", { play: { type: "sandbox" } }, "play/ehco", true],
+  ["a bare name where there is only the sandbox", {}, "gpt-4o-mini", true],
+  ["the sandbox's own", {}, "echo", false],
+  ["a bare name that the price list may have", { openai: {} }, "gpt-4o-mini", false],
+  ["the policy that there always is", {}, "policy:auto", false],
+  ["a policy that there is not", { openai: {} }, "policy:p", true],
+])("a default and an alias that lead nowhere are warned of: %s", (_, providers, model, warned) => {
+  const config = { providers, default: model, models: { aliases: { a: model, b: "a" } } };
+  expect(unserved(config)).toEqual(warned ? ["/gateway/default", "/gateway/models/aliases/a"] : []);
+});
+
 test("a file is read once, however many warnings it has", { timeout: 10_000 }, () => {
   const aliases = Object.fromEntries(Array.from({ length: 1_500 }, (_, at) => [`a${at}`, `nobody/${at}`]));
   expect(unserved({ models: { aliases } })).toHaveLength(1_500);

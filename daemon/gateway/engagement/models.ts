@@ -1,11 +1,12 @@
 // The models that can be named here: policies, aliases, what magic.yaml spells out, the sandbox's, and the published ones of each
 // configured vendor; each with its price and context, and whether this caller may use it or why not.
+
 import { isMagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
+import { sandboxModels } from "#contract/project-gateway.ts";
 import type { ModelEntry } from "#daemon/gateway/call.ts";
 import { modelNameProblem } from "#daemon/gateway/format/validate.ts";
 import type { Catalogue } from "#daemon/gateway/pricing/catalogue.ts";
-import { sandboxModels } from "#daemon/gateway/providers/sandbox/provider.ts";
 import { perMillion } from "#daemon/gateway/routing/explain.ts";
 import { type Access, accessOf } from "./access.ts";
 import { type ConfiguredProvider, type Engagement, type Policy, splitModel } from "./engagement.ts";

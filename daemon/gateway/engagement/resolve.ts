@@ -1,9 +1,8 @@
 // From the name in a request to what it stands for: a policy, or one provider's model. Decides nothing about who may use it.
 import { MagicError } from "#contract/errors.ts";
 import { modelPattern } from "#contract/model-pattern.ts";
-import { providerTypes } from "#contract/project-gateway.ts";
+import { providerTypes, sandboxModels } from "#contract/project-gateway.ts";
 import type { Catalogue } from "#daemon/gateway/pricing/catalogue.ts";
-import { sandboxModels } from "#daemon/gateway/providers/sandbox/provider.ts";
 import {
   type ConfiguredProvider,
   type Engagement,
@@ -108,7 +107,7 @@ function serversOf(engagement: Engagement, catalogue: Catalogue, model: string):
     (provider) =>
       named.has(`${provider.name}/${model}`) ||
       provider.models.some((text) => modelPattern(text).fits(provider.name, model)) ||
-      (provider.kind === "sandbox" && (sandboxModels as readonly string[]).includes(model)) ||
+      (provider.kind === "sandbox" && sandboxModels.includes(model)) ||
       (speaks(provider, model) && publishedFor(catalogue, provider, model) !== null),
   );
   if (serving.length > 0 || model.includes("/")) return serving;
@@ -118,7 +117,7 @@ function serversOf(engagement: Engagement, catalogue: Catalogue, model: string):
 
 /** Why a provider has no such model; null for all but the sandbox, which alone has no others than it lists. */
 export function unknownTo({ name, kind }: ConfiguredProvider, model: string): string | null {
-  if (kind !== "sandbox" || (sandboxModels as readonly string[]).includes(model)) return null;
+  if (kind !== "sandbox" || sandboxModels.includes(model)) return null;
   const known = sandboxModels.map((one) => `${name}/${one}`).join(", ");
   return `there is no model ${name}/${model}; there are ${known}`;
 }

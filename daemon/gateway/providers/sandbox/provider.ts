@@ -26,9 +26,6 @@ import { roomIn } from "../whole-stream.ts";
 import { answerFor, piecesOf, type SandboxAnswer, type SandboxChoice } from "./answer.ts";
 import { embed, MAX_DIMENSIONS, MAX_NUMBERS, sizeOf } from "./embedding.ts";
 
-/** Listed by `GET /v1/models`; both take chat and embeddings alike. */
-export const sandboxModels = ["echo", "embedding"] as const;
-
 export const sandboxProvider: Provider = {
   kind: "sandbox",
   unsupported: (request) => (strictProblem(request) ? [] : supportOf("sandbox", request)),
