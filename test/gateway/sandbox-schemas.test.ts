@@ -293,6 +293,31 @@ test.each(Object.entries(wide))("what has no end in width is looked at a few tim
   expect(performance.now() - started).toBeLessThan(within(1_000));
 });
 
+test.each(["tools", "functions"] as const)("an answer that calls %s ends at its limit, as a text does", (way) => {
+  const define = (name: string) => ({
+    name,
+    parameters: { type: "object", properties: { a: { type: "string", minLength: 40 } }, required: ["a"] },
+  });
+  const names = ["first", "second"];
+  const asked = {
+    messages: [{ role: "user" as const, content: "first second" }],
+    ...(way === "tools"
+      ? { tools: names.map((name) => ({ type: "function" as const, function: define(name) })) }
+      : { functions: names.map(define) }),
+  };
+  const whole = answerFor(asked, 1);
+  const said = (answer: typeof whole) =>
+    answer.choices[0]?.toolCalls.map(({ function: { arguments: text } }) => text).join("");
+  for (let limit = 1; limit <= whole.usage.output; limit++) {
+    const got = answerFor({ ...asked, max_tokens: limit }, 1);
+    const [choice] = got.choices;
+    expect(got.usage.output).toBeLessThanOrEqual(limit);
+    expect(choice?.finish).toBe(limit < whole.usage.output ? "length" : whole.choices[0]?.finish);
+    expect((choice?.text === null) === (choice?.toolCalls.length ?? 0) > 0).toBe(true);
+  }
+  expect(said(answerFor({ ...asked, max_completion_tokens: whole.usage.output }, 1))?.length).toBe(said(whole)?.length);
+});
+
 test("many vectors keep nobody waiting, and too many are refused", async () => {
   const target = { provider: "sandbox", kind: "sandbox", model: "embedding", baseUrl: null, credentials: {} } as const;
   const embed = (count: number) =>

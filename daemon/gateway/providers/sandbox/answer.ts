@@ -98,12 +98,14 @@ function choice(
       const id = `call_${createHash("sha256").update(`${seed}/${position}`).digest("hex").slice(0, 24)}`;
       return { id, type: "function", function: { name: call.name, arguments: args } };
     });
+    const kept = withinLimit(toolCalls, mostTokens(request));
+    const finish = legacy ? "function_call" : "tool_calls";
     return {
-      text: null,
-      toolCalls,
+      text: kept.length > 0 ? null : "",
+      toolCalls: kept,
       legacy,
       logprobs: null,
-      finish: legacy ? "function_call" : "tool_calls",
+      finish: callTokens(kept) < callTokens(toolCalls) ? "length" : finish,
     };
   }
   return textChoice(request, textFor(request, said, seed, budget));
@@ -134,7 +136,7 @@ function textChoice(request: ChatRequest, text: string): SandboxChoice {
     if (at >= 0) kept = kept.slice(0, at);
   }
   let finish: FinishReason = "stop";
-  const most = request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY;
+  const most = mostTokens(request);
   if (kept.length > most * TOKEN) {
     kept = kept.slice(0, boundary(kept, most * TOKEN));
     finish = "length";
@@ -177,8 +179,32 @@ function textOf(content: Content | null | undefined): string {
   return (content ?? []).map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
+/** Of each call, beside its name and arguments. */
+const CALL = 4;
+
 function callTokens(calls: readonly ToolCall[]): number {
   let tokens = 0;
-  for (const call of calls) tokens += Math.ceil((call.function.name.length + call.function.arguments.length) / 4) + 4;
+  for (const { function: called } of calls)
+    tokens += Math.ceil((called.name.length + called.arguments.length) / TOKEN) + CALL;
   return tokens;
+}
+
+// The last call's arguments end where the answer does, as a model's.
+function withinLimit(calls: readonly ToolCall[], most: number): readonly ToolCall[] {
+  const kept: ToolCall[] = [];
+  let left = most;
+  for (const call of calls) {
+    const { name, arguments: args } = call.function;
+    const room = (left - CALL) * TOKEN - name.length;
+    if (room < 0) break;
+    const end = Math.min(args.length, room);
+    kept.push({ ...call, function: { name, arguments: args.slice(0, end) } });
+    if (end < args.length) break;
+    left -= callTokens([call]);
+  }
+  return kept;
+}
+
+function mostTokens(request: ChatRequest): number {
+  return request.max_completion_tokens ?? request.max_tokens ?? Number.POSITIVE_INFINITY;
 }
