@@ -519,6 +519,27 @@ describe("streams", () => {
     }
   });
 
+  test.each([1, 2, Number.POSITIVE_INFINITY])(
+    "what Azure's filters found in the prompt comes along (in pieces of %s bytes)",
+    async (size) => {
+      const found = [{ prompt_index: 0, content_filter_results: { hate: { filtered: false, severity: "safe" } } }];
+      const sent = Buffer.from(events([{ ...chunk([]), id: "", model: "", prompt_filter_results: found }, ...list]));
+      let text = "";
+      const decoder = decoderOf((frame) => {
+        text += Buffer.from(frame as string);
+      });
+      for (let at = 0; at < sent.length; at += size) decoder.push(sent.subarray(at, at + size));
+      decoder.end();
+      const got = text
+        .split("\n\n")
+        .filter((one) => one.startsWith("data: {"))
+        .map((one) => JSON.parse(one.slice(6)));
+      for (const one of got) specification()?.chunk(one);
+      expect(got.map((one) => one.prompt_filter_results)).toEqual([found, ...Array(got.length - 1).fill(undefined)]);
+      expect(got.every(({ choices }) => choices.length === 1)).toBe(true);
+    },
+  );
+
   test("a stream whose every chunk says its role begins with its first word, not at its end", () => {
     const decoder = decoderOf(() => {});
     const say = (content: string) =>

@@ -26,6 +26,8 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
   let usageChunk: Chunk | null = null;
   let head: Chunk = {};
   let tier: unknown;
+  /** Azure's word on the prompt, in a chunk without choices of its own: no part of the answer, and read by few. It goes with the next one. */
+  let filters: unknown;
   /** What nearly all events that say something look like. */
   let likeness: Likeness | null = null;
   /** The last event was sound and said nothing but a piece of one choice's content. */
@@ -58,20 +60,23 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
       metered = counted;
       usageChunk = { ...chunk, usage: given };
     }
-    // Azure's first chunk (prompt filters) and the usage chunk are no part of the answer; what was found by a moderation that the client asked for is.
+    // Azure's first chunk and the usage chunk are no part of the answer; what was found by a moderation that the client asked for is.
     if (choices.length === 0) {
+      filters ??= chunk["prompt_filter_results"];
       const shownLater = counted && asked;
       return chunk["moderation"] && !shownLater ? `data: ${JSON.stringify(repaired(chunk, [], asked))}\n\n` : "";
     }
     if (!head["id"]) head = chunk;
     const counts = usage !== null && usage !== undefined;
-    if (told.fits(choices, !counts && chunk["object"] === "chat.completion.chunk" && soundHead(chunk))) {
+    if (told.fits(choices, !filters && !counts && chunk["object"] === "chat.completion.chunk" && soundHead(chunk))) {
       if (!isUsual(bytes)) return `data: ${data.replaceAll("\n", " ")}\n\n`;
       // Not before the stream has begun: an empty content, as first chunks have it, begins none, and those that are like it do.
       usual = told.started && choices.length === 1 && !given && onlyTalks(choices[0]);
       return null;
     }
-    return `data: ${JSON.stringify(repaired(chunk, choices, asked))}\n\n`;
+    const shown = filters ? { prompt_filter_results: filters, ...chunk } : chunk;
+    filters = undefined;
+    return `data: ${JSON.stringify(repaired(shown, choices, asked))}\n\n`;
   }
 
   function done(): string {
