@@ -56,6 +56,21 @@ describe("golden costs", () => {
     return price && dollars(costOf(price, usage));
   };
 
+  test("a price that names a class without its direction leaves the rest as it would be without it", () => {
+    const prices = { "openai/gpt-4o-mini": { cache_read: 0.01 }, x: { reasoning: 1 } };
+    const tiers = { "openai/gpt-4o-mini@flex": { cache_write: 1 } };
+    const own = compileEngagement({ providers: { openai: { api_key: "k" } }, prices: { ...prices, ...tiers } });
+    const openai = own.providers.get("openai");
+    const of = (model: string) => (openai ? priceFor(own, catalogue, openai, model) : null);
+    const usage = { input: 1e6, cached: 1e6, cache_write: 1e6, output: 1e6, reasoning: 1e6 };
+    const priced = (tier?: "flex") => {
+      const price = of("gpt-4o-mini");
+      return price && dollars(costOf(price, { ...usage, tier }));
+    };
+    expect([priced(), priced("flex")]).toEqual([1.51, 2.36]);
+    expect(of("x")).toBe(null);
+  });
+
   // Dollars per million tokens of the vendors' price pages: input / cached / cache write / output (reasoning is output).
   test.each([
     // 0.15 / 0.075 / - / 0.60: 900 x 0.15 + 100 x 0.075 + 50 x 0.6

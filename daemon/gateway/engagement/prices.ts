@@ -1,6 +1,6 @@
 // What one candidate costs: magic.yaml first, then nothing for servers of one's own, then the published list.
 import type { Catalogue, Published, Vendor } from "#daemon/gateway/pricing/catalogue.ts";
-import { freePrice, type Price } from "#daemon/gateway/pricing/price.ts";
+import { completed, freePrice, type Price } from "#daemon/gateway/pricing/price.ts";
 import type { ProviderKind } from "#daemon/gateway/providers/adapter.ts";
 import type { ConfiguredProvider, Engagement } from "./engagement.ts";
 
@@ -20,7 +20,9 @@ export function priceFor(
 ): Price | null {
   const price = usualPrice(engagement, catalogue, provider, model);
   const services = price && engagement.prices.services(provider.name, model);
-  return services ? { ...price, services } : price;
+  if (!services) return price;
+  const whole = [...services].map(([tier, one]) => [tier, completed(one, () => price) ?? price] as const);
+  return { ...price, services: new Map(whole) };
 }
 
 function usualPrice(
@@ -30,7 +32,11 @@ function usualPrice(
   model: string,
 ): Price | null {
   const override = engagement.prices.find(provider.name, model);
-  if (override) return override;
+  if (override) return completed(override, () => listedPrice(catalogue, provider, model));
+  return listedPrice(catalogue, provider, model);
+}
+
+function listedPrice(catalogue: Catalogue, provider: ConfiguredProvider, model: string): Price | null {
   if (provider.free) return freePrice;
   return publishedFor(catalogue, provider, model)?.price ?? null;
 }

@@ -29,6 +29,8 @@ export interface Price {
   readonly tiers: readonly { readonly above: number; readonly rates: Rates }[];
   /** magic.yaml, the published price list, or nothing to pay (loopback server, sandbox). */
   readonly source: "override" | "published" | "free";
+  /** Of an override that names a part of a direction without the direction itself: all that it names. The rest is what it would be without it. */
+  readonly named?: Partial<Rates> | undefined;
   /** What magic.yaml says of service tiers; the others cost the same as the usual one. */
   readonly services?: ReadonlyMap<ServiceTier, Price> | undefined;
 }
@@ -83,7 +85,30 @@ export function ratesOf(price: PublishedPrice): Rates {
 
 /** One flat price. */
 export function flatPrice(price: PriceOverride, source: Price["source"]): Price {
-  return { tiers: [{ above: -1, rates: ratesOf(price) }], source };
+  const rates = ratesOf(price);
+  const { input, output, cache_read: read, cache_write: write, reasoning } = price;
+  const cached = read !== undefined || write !== undefined;
+  const whole = (input !== undefined || !cached) && (output !== undefined || reasoning === undefined);
+  return { tiers: [{ above: -1, rates }], source, ...(!whole && { named: namedOf(price, rates) }) };
+}
+
+function namedOf(price: PriceOverride, rates: Rates): Partial<Rates> {
+  const { input, cacheRead, cacheWrite, output, reasoning } = rates;
+  return {
+    ...(price.input !== undefined && { input, inputAudio: input }),
+    ...(price.cache_read !== undefined && { cacheRead, cachedAudio: cacheRead }),
+    ...(price.cache_write !== undefined && { cacheWrite, cacheWrite1h: cacheWrite }),
+    ...(price.output !== undefined && { output, outputAudio: output, outputImage: output }),
+    ...(price.reasoning !== undefined && { reasoning }),
+  };
+}
+
+/** The price with the rest from what would hold without it; null where nothing would. */
+export function completed(price: Price, otherwise: () => Price | null): Price | null {
+  const { named, source } = price;
+  if (!named) return price;
+  const tiers = otherwise()?.tiers.map(({ above, rates }) => ({ above, rates: { ...rates, ...named } }));
+  return tiers ? { tiers, source } : null;
 }
 
 export const freePrice: Price = flatPrice({}, "free");
