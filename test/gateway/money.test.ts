@@ -17,6 +17,7 @@ import { gatewayStores } from "#daemon/gateway/stores.ts";
 import { silentLogger } from "#daemon/telemetry/log.ts";
 import { systemClock } from "#shared/clock.ts";
 import { temporaryStorage } from "#test/temporary.ts";
+import { eventStreamBytes } from "./event-stream.ts";
 import { ledgerRow } from "./ledger-row.ts";
 import { completion, principal, stream, testGateway } from "./pipeline.ts";
 import { upstreamOfFile } from "./upstream.ts";
@@ -267,6 +268,68 @@ test("what is served on a service tier costs what magic.yaml says of it, whole a
   expect(decision?.estimated_cost_usd).toBeGreaterThan(5);
   expect((await gateway.models(principal())).filter(({ id }) => id.includes("@"))).toEqual([]);
 });
+
+test.each([false, true])(
+  "Gemini's and Bedrock's service tiers are asked for, and cost what magic.yaml says where they were given (streamed: %s)",
+  async (streamed) => {
+    const counts = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 };
+    const gemini = (serviceTier: string) =>
+      JSON.stringify({
+        candidates: [{ content: { parts: [{ text: "hi" }] }, finishReason: "STOP" }],
+        usageMetadata: { ...counts, serviceTier },
+      });
+    const usage = { inputTokens: 10, outputTokens: 5, totalTokens: 15 };
+    const converse = (type: string) => {
+      if (!streamed) {
+        const output = { message: { role: "assistant", content: [{ text: "hi" }] } };
+        return JSON.stringify({ output, stopReason: "end_turn", usage, serviceTier: { type } });
+      }
+      const events = [
+        { messageStart: { role: "assistant" } },
+        { contentBlockDelta: { contentBlockIndex: 0, delta: { text: "hi" } } },
+        { messageStop: { stopReason: "end_turn" } },
+        { metadata: { usage, serviceTier: { type } } },
+      ];
+      return eventStreamBytes(events.map((event) => JSON.stringify(event)));
+    };
+    let given = "priority";
+    const sent: Record<string, unknown>[] = [];
+    upstream.answer = (response, request, body) => {
+      sent.push(JSON.parse(body));
+      if (request.url?.includes("converse")) return void response.end(converse(given));
+      response.end(streamed ? `data: ${gemini(given)}\n\n` : gemini(given));
+    };
+    const { chat } = await testGateway({
+      providers: {
+        google: { api_key: "k", base_url: upstream.url },
+        bedrock: { api_key: "k", region: "us-east-1", base_url: upstream.url },
+      },
+      prices: { m: { input: 1, output: 2 }, "m@priority": { input: 3, output: 5 } },
+    });
+    for (const [provider, asked] of [
+      ["google", "priority"],
+      ["bedrock", { type: "priority" }],
+    ] as const) {
+      const ask = async (service_tier: string) => {
+        const body = {
+          model: `${provider}/m`,
+          service_tier,
+          stream: streamed,
+          ...(streamed && { stream_options: { include_usage: true } }),
+        };
+        return (await chat(body)).text;
+      };
+      given = "priority";
+      expect(await ask("priority")).toContain('"cost_usd":0.000055');
+      expect(sent.at(-1)).toMatchObject({ serviceTier: asked });
+      given = provider === "google" ? "standard" : "default";
+      expect(await ask("priority")).toContain('"cost_usd":0.00002');
+      expect(await ask("default")).toContain('"cost_usd":0.00002');
+      expect(sent.at(-1)).not.toHaveProperty("serviceTier");
+      await expect(ask("scale")).rejects.toThrow("flex and priority");
+    }
+  },
+);
 
 test("what a call may cost at most includes the thinking that comes on top, and scripts that take more tokens", async () => {
   const aws = { region: "us-east-1", access_key_id: "a", secret_access_key: "s" };

@@ -65,8 +65,8 @@ export const parameters: readonly {
   {
     param: "service_tier",
     asks: (r) => set(r.service_tier) && r.service_tier !== "auto" && r.service_tier !== "default",
-    had: ["sandbox"],
-    reason: "no service tier of it is offered: what one costs stands in no price list",
+    had: ["google", "bedrock", "sandbox"],
+    reason: "no service tier of it is offered",
   },
   {
     param: "modalities",
@@ -77,6 +77,17 @@ export const parameters: readonly {
   },
   { param: "audio", asks: (r) => set(r.audio), had: [], reason: "it does not answer in audio", droppable: false },
 ];
+
+/** The tier as Gemini and Bedrock call it as well; undefined for the usual one. */
+export function sharedTier({ service_tier: tier }: ChatRequest): "flex" | "priority" | undefined {
+  return tier === "flex" || tier === "priority" ? tier : undefined;
+}
+
+/** OpenAI's other tiers, which they have not. */
+export function ownTier({ service_tier: tier }: ChatRequest): Unsupported[] {
+  if (tier !== "scale" && tier !== "fast") return [];
+  return [{ param: "service_tier", reason: "its service tiers are flex and priority", droppable: true }];
+}
 
 /** Parameters that change nothing of the answer: left out without a refusal, and said in `x-magic-dropped`. */
 const hints: readonly { readonly param: keyof ChatRequest; readonly had: readonly Translated[] }[] = [

@@ -2,6 +2,7 @@
 import { fields, list, string } from "#contract/json-object.ts";
 import type { ReasoningDetail, ToolCall } from "#daemon/gateway/format/completion.ts";
 import { parseExact } from "#daemon/gateway/format/exact-json.ts";
+import { onTier } from "#daemon/gateway/format/usage.ts";
 import { completionBody, estimatedUsage } from "../answer.ts";
 import { toolCallOf } from "../anthropic/tool-call.ts";
 import { parseAnswer } from "../cost.ts";
@@ -59,9 +60,10 @@ export function readConverse(body: Buffer, context: ReadContext, thoughts: Thoug
     details,
     finish: converseFinish(answer["stopReason"], answered !== null && toolCalls.length === 0),
   };
-  const usage = converseUsage(answer["usage"], answer["additionalModelResponseFields"], () =>
+  const counted = converseUsage(answer["usage"], answer["additionalModelResponseFields"], () =>
     estimatedUsage([choice], context),
   );
+  const usage = onTier(counted, fields(answer["serviceTier"])["type"]);
   const said = choice.text !== "" || toolCalls.length > 0;
   if (isGivenUp(answer["stopReason"]) && !said) throw givenUp(string(answer["stopReason"]), usage);
   return completionBody({ id: null, model: null, choices: [choice], usage }, context);

@@ -8,7 +8,7 @@ import { claudeRefusals, claudeSampling } from "../anthropic/refusals.ts";
 import { nativeSchema, schemaKeeper } from "../anthropic/schema.ts";
 import { BINDING_BETA, claudeThinks, thinkingRoom, unbound } from "../anthropic/thinking.ts";
 import { answerSchema, demandsCall, jsonInstruction, somePrompt, stopsOf, toolPlan, undemanding } from "../content.ts";
-import { supportOf } from "../support.ts";
+import { ownTier, sharedTier, supportOf } from "../support.ts";
 import type { ClaudeThoughts } from "../thoughts/claude.ts";
 import { shortId } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
@@ -37,7 +37,7 @@ export interface ConverseRequest {
 /** The table's refusals, and what this model refuses beyond them. */
 export function bedrockUnsupported(request: ChatRequest, model: string): readonly Unsupported[] {
   const can = (param: string) => param === "parallel_tool_calls" && callsOneByOne(model);
-  const found = supportOf("bedrock", request).filter(({ param }) => !can(param));
+  const found = [...supportOf("bedrock", request), ...ownTier(request)].filter(({ param }) => !can(param));
   const effort = request.reasoning_effort;
   if (isClaude(model)) found.push(...claudeRefusals(request, claudeTraits(model)));
   else if (isNova2(model)) {
@@ -133,6 +133,7 @@ export async function converseRequest(
     // Beside Converse's own choice, which has no such member.
     ...(once ? { tool_choice: { disable_parallel_tool_use: true } } : {}),
   };
+  const tier = sharedTier(request);
   const body = {
     messages: turns,
     ...unlessEmpty("system", system),
@@ -140,6 +141,7 @@ export async function converseRequest(
     ...(toolConfig.tools.length > 0 ? { toolConfig } : {}),
     ...(native && schema ? { outputConfig: { textFormat: textFormat(wanted, schema) } } : {}),
     ...unlessEmpty("additionalModelRequestFields", more),
+    ...(tier ? { serviceTier: { type: tier } } : {}),
     // Converse's own usage does not say how much of the answer was thought.
     ...(thinks && traits ? { additionalModelResponseFieldPaths: ["/usage/output_tokens_details"] } : {}),
   };

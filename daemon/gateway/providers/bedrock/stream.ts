@@ -1,7 +1,7 @@
 // Converse's event stream in OpenAI's chunks. Text has no block start; usage comes in `metadata`, after `messageStop` as a rule.
 import { fields, string } from "#contract/json-object.ts";
 import type { ReasoningDetail } from "#daemon/gateway/format/completion.ts";
-import { isCount } from "#daemon/gateway/format/usage.ts";
+import { isCount, onTier } from "#daemon/gateway/format/usage.ts";
 import { type StreamedInput, streamedInput } from "../anthropic/streamed-input.ts";
 import { chunkStream } from "../chunks.ts";
 import { jsonEvent } from "../events.ts";
@@ -44,6 +44,7 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
   let held = "";
   let stop: string | null = null;
   let more: unknown;
+  let tier: unknown;
   let counted: Record<string, unknown> = {};
 
   function start(event: Record<string, unknown>): void {
@@ -126,12 +127,13 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
         break;
       case "metadata":
         counted = { ...counted, ...fields(event["usage"]) };
+        tier = fields(event["serviceTier"])["type"];
         break;
     }
     if (stop !== null && (isCount(counted["inputTokens"]) || isCount(counted["outputTokens"]))) complete(stop);
   }
 
-  const usageSoFar = () => converseUsage(counted, more, chunks.estimate);
+  const usageSoFar = () => onTier(converseUsage(counted, more, chunks.estimate), tier);
 
   function complete(reason: string): void {
     keepThoughts(memory, context.caller, ids, details);

@@ -12,7 +12,7 @@ import {
   type ToolPlan,
   toolPlan,
 } from "../content.ts";
-import { supportOf } from "../support.ts";
+import { ownTier, sharedTier, supportOf } from "../support.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { isOurs } from "../tool-id.ts";
 import type { WireIo } from "../wire.ts";
@@ -23,7 +23,7 @@ import { type ToolNames, toolNames } from "./tool-names.ts";
 
 /** The table's refusals, and what this model refuses beyond them. */
 export function googleUnsupported(request: ChatRequest, model: string): readonly Unsupported[] {
-  const found = [...supportOf("google", request)];
+  const found = [...supportOf("google", request), ...ownTier(request)];
   const refuse = (param: string, reason: string) => found.push({ param, reason, droppable: true });
   if (/gemini-[3-9]/.test(model)) {
     if ((request.n ?? 1) > 1) refuse("n", "this model gives one choice a request");
@@ -61,6 +61,7 @@ export async function googleRequest(
   if (contents.length === 0) contents.push({ role: "user", parts: somePrompt(system) });
   // Gemma has no system prompt.
   if (system.length > 0 && target.model.includes("gemma")) addBefore(contents, system.splice(0));
+  const tier = sharedTier(request);
   const body = {
     contents,
     ...(system.length > 0 ? { systemInstruction: { parts: system } } : {}),
@@ -68,6 +69,7 @@ export async function googleRequest(
     generationConfig: generationConfig(request, target),
     // What a request does not say is up to the Google project: newer ones keep every request.
     ...(typeof request.store === "boolean" ? { store: request.store } : {}),
+    ...(tier ? { serviceTier: tier } : {}),
   };
   return { body, names };
 }

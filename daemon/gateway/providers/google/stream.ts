@@ -93,7 +93,7 @@ export function googleDecoder(context: ReadContext, emit: Emit, signatures: Thou
   function usage(): TokenUsage {
     if (counted && ([...candidates.values()].some((one) => one.finish !== null) || blocked)) return counted;
     const guess = chunks.estimate();
-    return counted ? { ...guess, input: counted.input, cached: counted.cached } : guess;
+    return counted ? { ...guess, input: counted.input, cached: counted.cached, tier: counted.tier } : guess;
   }
 
   const reader = jsonEvents(event);

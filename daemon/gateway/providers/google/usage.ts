@@ -1,7 +1,7 @@
 // Gemini's usage, finish reasons and log probabilities. The prompt's count includes what was cached; thoughts stand beside the candidates.
 import { fields, list, string } from "#contract/json-object.ts";
 import type { FinishReason, Logprobs } from "#daemon/gateway/format/completion.ts";
-import { count, isCount, type TokenUsage, withParts } from "#daemon/gateway/format/usage.ts";
+import { count, isCount, onTier, type TokenUsage, withParts } from "#daemon/gateway/format/usage.ts";
 import { UNLIKELY } from "../openai/logprobs.ts";
 
 /** Null where `usageMetadata` has no counts (Vertex sends it with nothing but the traffic's type). */
@@ -17,7 +17,7 @@ export function googleUsage(value: unknown): TokenUsage | null {
   const output = isCount(answered) ? count(answered) : rest;
   const cached = Math.min(count(usage["cachedContentTokenCount"]), prompt);
   const cachedAudio = tokensOf("AUDIO", usage["cacheTokensDetails"]);
-  return withParts(
+  const counted = withParts(
     {
       input: prompt - cached,
       cached,
@@ -32,6 +32,7 @@ export function googleUsage(value: unknown): TokenUsage | null {
       output_image: tokensOf("IMAGE", usage["candidatesTokensDetails"]),
     },
   );
+  return onTier(counted, usage["serviceTier"]);
 }
 
 // `[{modality: "TEXT" | "AUDIO" | ..., tokenCount}]`
