@@ -3,7 +3,7 @@ import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from "node
 import { basename, dirname, join, resolve } from "node:path";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
-import { CONTRACT_FILES, HANDLER_FILES, isPassedOver } from "#contract/controller-files.ts";
+import { CONTRACT_FILES, HANDLER_FILES, isPassedOver, missingHandler } from "#contract/controller-files.ts";
 import { MagicError } from "#contract/errors.ts";
 import { type Problem, sortProblems } from "#contract/problem.ts";
 import type { ProjectConfig } from "#contract/project.ts";
@@ -116,14 +116,9 @@ function checkController(folder: string, work: Work): void {
   const name = contractIn(folder);
   if (name) checkContract(join(folder, name), work);
   else noContract(folder, work);
-  if (!HANDLER_FILES.some((file) => existsSync(join(folder, file))))
-    problem(
-      work,
-      join(folder, "handler.ts"),
-      "handler_missing",
-      "There is no handler.ts or handler.js.",
-      "Write one whose default export is `defineHandler(...)`.",
-    );
+  if (HANDLER_FILES.some((file) => existsSync(join(folder, file)))) return;
+  const { file, message, fix } = missingHandler(readdirSync(folder));
+  problem(work, join(folder, file), "handler_missing", message, fix);
 }
 
 function checkContract(path: string, work: Work): void {

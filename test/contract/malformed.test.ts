@@ -369,6 +369,23 @@ test("a handler without a contract is named, in a project and in a folder of con
   }
 });
 
+test.each([
+  ["handler.tsx", "Rename it handler.ts, and write it without JSX."],
+  ["Handler.JSX", "Rename it handler.js, and write it without JSX."],
+  ["handler.cts", "Rename it handler.ts. Handlers"],
+  ["index.mjs", "Rename it handler.js. Handlers"],
+])("%s is no handler, and said to be there", (name, fix) => {
+  const root = temporaryFolder();
+  const contract = { name: "a", version: "1.0.0", input_schema: true, output_schema: true };
+  writeFileSync(join(root, "contract.yaml"), JSON.stringify(contract));
+  writeFileSync(join(root, "handler.test.ts"), "");
+  const said = () => validatePaths([root], undefined, root).problems;
+  expect(said()).toMatchObject([{ file: "handler.ts", code: "handler_missing" }]);
+  writeFileSync(join(root, name), "");
+  const message = `There is no handler: ${name} is not taken for one.`;
+  expect(said()).toMatchObject([{ file: name, code: "handler_missing", message, fix: expect.stringContaining(fix) }]);
+});
+
 const unserved = (gateway: object): string[] => {
   const folder = join(tmpdir(), `magic-unserved-${process.pid}`);
   try {

@@ -1,5 +1,6 @@
 // A controller's handler and everything it imports -> one script and its source map. Incremental: esbuild keeps what did not change.
 import { existsSync, statSync } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { type BuildContext, type BuildOptions, type BuildResult, context, type Message, type Metafile } from "esbuild";
 import { HANDLER_FILES } from "#contract/controller-files.ts";
@@ -76,7 +77,7 @@ export function openBundler(folder: string, root: string, withinMs = BUILD_WITHI
   return {
     async build(changed = [], signal) {
       const entry = HANDLER_FILES.find((name) => existsSync(join(folder, name)));
-      if (!entry) return { ok: false, problems: [noHandler()], inputs };
+      if (!entry) return { ok: false, problems: [noHandler(await readdir(folder).catch(() => []))], inputs };
       // esbuild would wait for a pipe's writer.
       if (statSync(join(folder, entry), { throwIfNoEntry: false })?.isFile() === false)
         return { ok: false, problems: [noFile(entry)], inputs };

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import type { Message } from "esbuild";
-import { HANDLER_FILES } from "#contract/controller-files.ts";
+import { missingHandler } from "#contract/controller-files.ts";
 import type { SourceProblem } from "#contract/wire/controllers.ts";
 import { placeAt } from "./reach.ts";
 
@@ -41,21 +41,16 @@ function fixFor(text: string): string {
   return "Correct the source at this line.";
 }
 
-export function noHandler(): SourceProblem {
-  return {
-    file: "handler.ts",
-    line: 1,
-    column: 1,
-    pointer: "",
-    code: "handler_missing",
-    message: "The controller has no handler.",
-    fix: `Add one of ${HANDLER_FILES.join(", ")} with a default export.`,
-  };
+/** Of a file. */
+const START = { line: 1, column: 1, pointer: "" } as const;
+
+export function noHandler(files: readonly string[]): SourceProblem {
+  return { ...missingHandler(files), ...START, code: "handler_missing" };
 }
 
 export function noFile(entry: string): SourceProblem {
   const message = `${entry} is not a regular file.`;
-  return { ...noHandler(), file: entry, code: "build_failed", message, fix: "Put the handler's source there." };
+  return { ...START, file: entry, code: "build_failed", message, fix: "Put the handler's source there." };
 }
 
 /** `import(`./a/${b}.json`)` or `require("./a/" + b)`. */
@@ -66,7 +61,7 @@ export function tooLong(folder: string, entry: string, withinMs: number): Source
   const source = existsSync(file) ? readFileSync(file, "utf8") : "";
   const { line, column } = placeAt(source, source.search(VARIABLE_PATH));
   return {
-    ...noHandler(),
+    ...START,
     file: entry,
     line,
     column: column + 1,
@@ -78,7 +73,7 @@ export function tooLong(folder: string, entry: string, withinMs: number): Source
 
 export function tooLarge(entry: string, code: string, most: number): SourceProblem {
   return {
-    ...noHandler(),
+    ...START,
     file: entry,
     code: "bundle_too_large",
     message: `The bundle has ${Buffer.byteLength(code)} bytes, more than ${most}.`,
