@@ -1,10 +1,10 @@
 // What becomes of builds that take too long, and of those beside them. A module that is a pipe keeps esbuild waiting for who writes to it.
 import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { ask, BuildTooLong } from "#daemon/controllers/bundle/service.ts";
 import { within } from "../patience.ts";
 import { type Bench, openBench, settle } from "./harness.ts";
@@ -170,4 +170,15 @@ test("builds that share the processors have as much time each as one that is alo
   const many = Array.from({ length: 4 * availableParallelism() }, never);
   expect(await took(Promise.all(many))).toBeGreaterThan(3 * withinMs);
   for (const one of many) expect(await one).toBeInstanceOf(BuildTooLong);
+});
+
+test("the cell's own programs are bundled once more where esbuild's process was ended meanwhile", async () => {
+  vi.resetModules();
+  const { cellEntries } = await import("#daemon/controllers/cell/entries.ts");
+  const { currentService, endService } = await import("#daemon/controllers/bundle/service.ts");
+  const before = bundlers();
+  const found = cellEntries();
+  expect(await settle(() => bundlers().some((pid) => !before.includes(pid)))).toBe(true);
+  endService(currentService());
+  expect(existsSync((await found).zygote)).toBe(true);
 });

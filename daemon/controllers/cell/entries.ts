@@ -24,18 +24,32 @@ async function find(): Promise<CellEntries> {
   if (!stageZero.endsWith(".ts")) return entriesAt(stageZero, zygote);
   const folder = mkdtempSync(join(tmpdir(), "magic-cell-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  await bundle({ "cell-stage0": stageZero, "cell-zygote": zygote }, folder);
+  return entriesAt(join(folder, "cell-stage0.mjs"), join(folder, "cell-zygote.mjs"));
+}
+
+/** As often as esbuild's process is ended for the sake of a controller's build. */
+async function bundle(entryPoints: Record<string, string>, outdir: string): Promise<void> {
   const { build } = await import("esbuild");
-  await build({
-    entryPoints: { "cell-stage0": stageZero, "cell-zygote": zygote },
-    outdir: folder,
+  const { ask, ServiceEnded } = await import("../bundle/service.ts");
+  const options = {
+    entryPoints,
+    outdir,
     outExtension: { ".js": ".mjs" },
     bundle: true,
     format: "esm",
     platform: "node",
     target: "node26",
     logLevel: "silent",
-  });
-  return entriesAt(join(folder, "cell-stage0.mjs"), join(folder, "cell-zygote.mjs"));
+  } as const;
+  for (;;) {
+    try {
+      await ask(() => build(options));
+      return;
+    } catch (error) {
+      if (!(error instanceof ServiceEnded)) throw error;
+    }
+  }
 }
 
 /** What to tell of something that could not be started (`failed`, a clause): an upgrade, or a build, may have exchanged this daemon's files. */
