@@ -1,5 +1,7 @@
 // Commands on a terminal of their own, below a shell: `magic dev`, and those that ask.
 import { spawn, spawnSync } from "node:child_process";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { readRuntimeFile } from "#client/daemon/files.ts";
 import { isSameProcess } from "#shared/process-identity.ts";
@@ -90,6 +92,25 @@ onTerminal(
     await vi.waitFor(() => expect(isSameProcess(daemon?.pid ?? 0, daemon?.pid_started ?? null)).toBe(false), 30_000);
   },
 );
+
+onTerminal("while one controller is still built, those that serve already are named", async () => {
+  const late = join(box.folder, "controllers", "late");
+  await box.magic(["scaffold", "--name", "late"]);
+  // A module that is a pipe: the build waits for who writes to it.
+  writeFileSync(join(late, "handler.ts"), 'import "./pipe.js";\nexport default () => ({ greeting: "late" });');
+  spawnSync("mkfifo", [join(late, "pipe.js")]);
+  const terminal = openTerminal();
+  onTestFinished(() => {
+    terminal.close();
+    rmSync(late, { recursive: true });
+  });
+  terminal.type(`stty cols 120; ${process.execPath} ${program} dev\n`);
+  await terminal.until("Building: 1 of 2 controllers serve (hello)");
+  writeFileSync(join(late, "pipe.js"), "");
+  await terminal.until("quit");
+  terminal.type("q");
+  await terminal.until("stopped");
+});
 
 onTerminal.each([
   ["", []],

@@ -20,6 +20,7 @@ import { exampleInput, refreshTypesIn } from "#scaffold/examples.ts";
 import { controllersFolder, refuseBackslash } from "#scaffold/project.ts";
 import { isJson } from "#shared/json-text.ts";
 import { findRoot } from "#shared/paths.ts";
+import { type Building, showBuilding } from "./building.ts";
 import { type Keys, listenToKeys } from "./keys.ts";
 import { devLogLine } from "./log-line.ts";
 import { sessionEvents } from "./session.ts";
@@ -111,20 +112,28 @@ async function serve(
       })
     : undefined;
   let logs: Promise<void> | undefined;
+  let building: Building | undefined;
   try {
     const events = sessionEvents({
-      client: open,
+      async client(start) {
+        const client = await open(start);
+        building = showBuilding({ client, folder, only: namesIn(context), output });
+        return client;
+      },
       folder,
       only: namesIn(context),
       signal,
-      onLost: (stopped) =>
+      onLost(stopped) {
+        building?.end();
         output.warn(
           stopped
             ? "The daemon was stopped: waiting for another one for some seconds (`magic daemon start`)."
             : "The daemon is gone: finding or starting it again.",
-        ),
+        );
+      },
     });
     for await (const { client, event } of events) {
+      building?.end();
       if (event.type === "ready") {
         session.client = client;
         session.id = event.session;
@@ -163,6 +172,7 @@ async function serve(
     }
   } finally {
     end.abort();
+    building?.end();
     keys?.close();
     await logs;
   }
