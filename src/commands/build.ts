@@ -9,6 +9,7 @@ import { folderFor } from "#scaffold/locate.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { findRoot, shownPath, stateFolder } from "#shared/paths.ts";
 import { replaceFileSync } from "#shared/replace-file.ts";
+import { naming } from "#shared/write-error.ts";
 
 export default defineCommand<{ out?: string }>({
   configure: (command) =>
@@ -37,6 +38,6 @@ export default defineCommand<{ out?: string }>({
 // What may be deployed next is the former build or this one. A link stays one, a device or a pipe takes the text.
 function write(file: string, text: string): void {
   const there = statSync(file, { throwIfNoEntry: false });
-  if (there && !there.isFile()) writeFileSync(file, text);
+  if (there && !there.isFile()) naming(file, () => writeFileSync(file, text));
   else replaceFileSync(there ? realpathSync(file) : file, text, there?.mode ?? 0o666);
 }

@@ -17,6 +17,7 @@ import { readProject } from "#contract/project-check.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { CONTROLLERS_FOLDER, PROJECT_FILE } from "#shared/paths.ts";
 import { readPlainFile } from "#shared/plain-file.ts";
+import { naming } from "#shared/write-error.ts";
 import { edited } from "./edit.ts";
 import { renderFile, type Template } from "./render.ts";
 
@@ -48,7 +49,7 @@ export function ensureProject(root: string, controllers: string, template: Templ
     // Written in part, it would be a file of the user's to the next attempt.
     changes.undo.push(() => rmSync(path));
     try {
-      writeFileSync(file, content);
+      naming(path, () => writeFileSync(file, content));
     } finally {
       closeSync(file);
     }
@@ -93,7 +94,8 @@ function addDatabase(root: string, made: string[], { undo, settle }: Changes): v
   undo.push(() => rmSync(next, { force: true }));
   rmSync(next, { force: true });
   // Secrets may stand in it: who may not read it may not do so afterwards either.
-  writeFileSync(next, after, { mode: statSync(path).mode });
+  const { mode } = statSync(path);
+  naming(path, () => writeFileSync(next, after, { mode }));
   undo.push(() => rmSync(kept, { force: true }));
   copyFileSync(path, kept);
   renameSync(next, path);

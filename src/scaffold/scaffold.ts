@@ -7,6 +7,7 @@ import { CONTROLLER_NAME } from "#contract/controller.ts";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import { makeFolder as makeFolders } from "#shared/make-folder.ts";
 import { stateFolder } from "#shared/paths.ts";
+import { naming } from "#shared/write-error.ts";
 import { writeEditorFiles } from "./editor.ts";
 import { type Changes, controllersFolder, ensureProject } from "./project.ts";
 import { type Language, renderController, type Template } from "./render.ts";
@@ -63,7 +64,7 @@ export function scaffold(request: ScaffoldRequest): Scaffolded {
     changes.undo.push(() => rmSync(stage, { recursive: true, force: true }));
     mkdirSync(stage);
     if (existsSync(folder)) cpSync(folder, stage, { recursive: true, verbatimSymlinks: true });
-    for (const [file, content] of files) writeFileSync(join(stage, file), content);
+    for (const [file, content] of files) naming(join(folder, file), () => writeFileSync(join(stage, file), content));
     const projectFiles = ensureProject(root, controllers, template, changes);
     const state = stateFolder(root);
     if (!existsSync(state)) changes.undo.push(() => rmSync(state, { recursive: true, force: true }));

@@ -1,6 +1,7 @@
 // A file that is there whole, as it was or as it is now, whatever ends this process.
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { open, rename } from "node:fs/promises";
+import { namedError } from "./write-error.ts";
 
 /** For its owner alone. `durable`: also whatever ends the machine. Two at once for one path are the caller's to keep apart. */
 export async function replaceFile(path: string, text: string, durable = true): Promise<void> {
@@ -8,6 +9,8 @@ export async function replaceFile(path: string, text: string, durable = true): P
   try {
     await file.writeFile(text);
     if (durable) await file.sync();
+  } catch (error) {
+    throw namedError(path, error);
   } finally {
     await file.close();
   }
@@ -23,6 +26,6 @@ export function replaceFileSync(path: string, text: string, mode: number): void 
   } catch (error) {
     // A full disk: each attempt would leave one more.
     rmSync(draft, { force: true });
-    throw error;
+    throw namedError(path, error);
   }
 }

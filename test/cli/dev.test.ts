@@ -1,6 +1,6 @@
 // The main job, on real processes: scaffold, dev, invoke, edit, break, mend, follow, stop.
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type DevProcess, startDev } from "./dev-process.ts";
@@ -171,6 +171,15 @@ test("deploy, versions and rollback without a session", async () => {
   });
   const list = JSON.parse((await box.magic(["controller", "list", "--json"])).stdout);
   expect(list.data).toEqual([expect.objectContaining({ name: "hello", serving: "0.2.0", development: false })]);
+});
+
+test.skipIf(!existsSync("/dev/full"))("a build that does not fit names the file", async () => {
+  const { code, stderr } = await box.magic(["build", "hello", "--out", "/dev/full", "--json"]);
+  expect(code).toBe(1);
+  expect(JSON.parse(stderr.trim().split("\n").at(-1) ?? "")).toMatchObject({
+    code: "storage_full",
+    detail: "ENOSPC: no space left on device, write '/dev/full'.",
+  });
 });
 
 test("magic demo tells its story in time and leaves nothing", async () => {

@@ -9,6 +9,7 @@ import { makeFolder } from "#shared/make-folder.ts";
 import { PROJECT_FILE, userStateFolder } from "#shared/paths.ts";
 import { readPlainFile } from "#shared/plain-file.ts";
 import { userConfigPath } from "#shared/user-config.ts";
+import { naming } from "#shared/write-error.ts";
 import { withDraft } from "./draft.ts";
 import { pathOf, userSettings } from "./settings.ts";
 
@@ -72,7 +73,8 @@ async function changeProject(key: string, text: string | undefined, root: string
   const value = text === undefined ? undefined : parsed(key, text);
   // Secrets may stand in it: who may not read it may not do so afterwards either.
   await withDraft(itself, statSync(itself).mode, (draft) => {
-    writeFileSync(draft, changedText(file, key, value));
+    const changed = changedText(file, key, value);
+    naming(itself, () => writeFileSync(draft, changed));
     renameSync(draft, itself);
   });
   return { key, value: value ?? null, file };
