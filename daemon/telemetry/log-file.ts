@@ -1,11 +1,10 @@
 // The log on disk: what is new in the stream is appended a few times a second; files rotate by size, so that all of them together
 // stay bounded. A full or read-only disk costs log lines, never the daemon.
-import { appendFileSync, closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { appendFileSync, closeSync, existsSync, fstatSync, mkdirSync, openSync, readSync } from "node:fs";
 import { appendFile, type FileHandle, open, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DAY_MS } from "#shared/clock.ts";
 import { sortable } from "#shared/ids.ts";
-import { makeFolder } from "#shared/make-folder.ts";
 import { WITHOUT_WAITING } from "#shared/plain-file.ts";
 import { momentOfCursor } from "./log.ts";
 import type { LogStream } from "./log-stream.ts";
@@ -62,7 +61,8 @@ export function openLogFile(options: LogFileOptions): LogFile {
     const { lines, bytes } = take();
     if (lines === 0) return;
     try {
-      makeFolder(dirname(path), 0o700);
+      // It alone: a project that was moved away is not begun anew where it was.
+      if (!existsSync(dirname(path))) mkdirSync(dirname(path), 0o700);
       size ??= await endWhole(path);
       if (size > 0 && size + bytes.length > maxBytes) {
         await rotate(path, keep);

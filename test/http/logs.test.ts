@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, stat, truncate } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rename, rm, stat, truncate } from "node:fs/promises";
 import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -164,6 +165,29 @@ test("half a line, as a full disk leaves it, spoils neither the next one nor who
   const events: unknown[] = [];
   for await (const { text } of history.since("")) events.push(JSON.parse(text).event);
   expect(events).toEqual(["one", "three"]);
+});
+
+test("a project that was moved away is not begun anew by its log, which says what it lost once it is back", async () => {
+  const root = join(await folder(), "project");
+  await mkdir(join(root, ".magic"), { recursive: true });
+  const path = join(root, ".magic", "logs", "daemon.log");
+  const stream = createLogStream();
+  const file = openLogFile({ path, stream });
+  cleanups.push(() => file.close());
+  const { info } = createLogger({ sinks: [stream.sink] });
+  for (const event of ["here", "away", "back"]) {
+    if (event === "away") await rename(root, `${root}-moved`);
+    if (event === "back") await rename(`${root}-moved`, root);
+    info(event);
+    await file.flush();
+    expect(existsSync(root)).toBe(event !== "away");
+  }
+  const lines = (await readFile(path, "utf8")).trim().split("\n");
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { event: "here" },
+    { event: "log.lost", lines: 1 },
+    { event: "back" },
+  ]);
 });
 
 test("a log whose daemon finds the clock set back at its start goes on behind its last line", async () => {
