@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, linkSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type NetConnectOpts, type Socket } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -16,6 +16,7 @@ import { openSlots } from "#daemon/controllers/broker/db/slots.ts";
 import { openSqlite } from "#daemon/controllers/broker/db/sqlite.ts";
 import { checkStatement, questionMarks } from "#daemon/controllers/broker/db/statement.ts";
 import type { DatabaseTarget } from "#daemon/controllers/ports.ts";
+import { databaseFile, stateFolder } from "#shared/paths.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { mysqlMissing, startMysql, type TestMysql } from "../mysql.ts";
 import { within } from "../patience.ts";
@@ -376,6 +377,20 @@ test("sqlite: statements of one transaction that are sent together are answered 
     await expect(ask(`select ${row}`)).rejects.toThrow("the database answered: out of memory");
   session.destroy();
   await driver.close();
+});
+
+test("sqlite: the daemon's own database is refused, under whatever name a link gives it", async () => {
+  const bench = await deployed("own", [{ name: "own", mode: "write" }]);
+  const own = databaseFile(stateFolder(bench.root));
+  symlinkSync(own, join(bench.root, "soft.db"));
+  linkSync(own, join(bench.root, "hard.db"));
+  for (const path of [".magic/magic.db", "soft.db", "hard.db"]) {
+    targets["own"] = { url: `sqlite:${path}`, mode: "write" };
+    expect(await bench.invoke("own", { db: "own", sql: "create table mine (x)" })).toMatchObject({
+      code: "capability_denied",
+      message: expect.stringContaining("the daemon's own"),
+    });
+  }
 });
 
 test("sqlite: a parameter that nests by the thousand is the text that it is", async () => {

@@ -1,6 +1,8 @@
 // The databases of magic.yaml, opened when a controller first asks and shared by all that may.
+import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { MagicError } from "#contract/errors.ts";
+import { databaseFile, stateFolder } from "#shared/paths.ts";
 import type { DatabaseTarget } from "../../ports.ts";
 import type { Driver, Mode } from "./driver.ts";
 
@@ -47,7 +49,17 @@ async function openDriver(root: string, { url, address }: DatabaseTarget, mode: 
     return (await import("./mysql.ts")).openMysql(url.replace(/^mariadb:/, "mysql:"), mode, address);
   if (url.startsWith("sqlite:")) {
     const path = url.slice("sqlite:".length).replace(/^\/\//, "");
+    if (path !== ":memory:") refuseOwn(resolve(root, path), root);
     return (await import("./sqlite.ts")).openSqlite(path === ":memory:" ? path : resolve(root, path), mode);
   }
   throw new MagicError("config_invalid", "the database's url must begin with postgres://, mysql:// or sqlite:");
+}
+
+// Whoever writes to it makes keys and versions of his own. It is the file that counts: links lead to it under any name.
+function refuseOwn(file: string, root: string): void {
+  const [asked, own] = [file, databaseFile(stateFolder(root))].map((path) =>
+    statSync(path, { bigint: true, throwIfNoEntry: false }),
+  );
+  if (own !== undefined && asked?.ino === own.ino && asked.dev === own.dev)
+    throw new MagicError("capability_denied", "the database is the daemon's own: let magic.yaml name another file");
 }
