@@ -120,6 +120,20 @@ export function holdingProxy(target: () => net.Socket, mark: Buffer, ms: number)
   });
 }
 
+/** Puts a CopyData message whose length is 0 before the end of the rows, CopyDone. */
+export function tearingProxy(target: () => net.Socket): Promise<TestProxy> {
+  // With CommandComplete's first byte: "public" before a field of four bytes looks like the rest.
+  const done = Buffer.from("630000000443", "hex");
+  return proxyWith(target, (client, upstream) => {
+    client.on("data", (chunk) => upstream.write(chunk));
+    upstream.on("data", (chunk: Buffer) => {
+      const end = chunk.indexOf(done);
+      if (end < 0) return void client.write(chunk);
+      client.write(Buffer.concat([chunk.subarray(0, end), Buffer.from("6400000000", "hex"), chunk.subarray(end)]));
+    });
+  });
+}
+
 interface TestProxy {
   readonly port: number;
   close(): void;

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { newId } from "#shared/ids.ts";
 import { postgresMissing } from "#test/postgres.ts";
 import { folderOfFile } from "#test/temporary.ts";
-import { cuttingProxy, holdingProxy } from "./cuts.ts";
+import { cuttingProxy, holdingProxy, tearingProxy } from "./cuts.ts";
 import { connect, openPair, type Pair, specOf, sync } from "./harness.ts";
 import { runAndKill } from "./kill.ts";
 
@@ -60,6 +60,19 @@ describe.skipIf(postgresMissing())("on the way", () => {
     }
     proxy.close();
     await sync(ends("many"));
+  });
+
+  test("a message without a length in the middle of the rows fails the run, whoever takes them", async () => {
+    await source.query("CREATE TABLE torn AS SELECT i AS id FROM generate_series(1, 100) i");
+    for (const to of [ends("torn").to, join(folder, "torn.jsonl")]) {
+      const proxy = await tearingProxy(() => net.connect(`${pair.server.socketFolder}/.s.PGSQL.5432`));
+      const url = new URL(from);
+      url.searchParams.delete("host");
+      url.host = `127.0.0.1:${proxy.port}`;
+      const outcome = await sync({ ...ends("torn"), from: url.href, to });
+      proxy.close();
+      expect(outcome).toMatchObject({ status: "failed", error: { code: "connection_lost" } });
+    }
   });
 
   /** A run waits for a lock of the source's table, which the run before it does not any more. */

@@ -5,13 +5,15 @@ import type { Socket } from "node:net";
 import type { CopyStreamQuery, CopyToStreamQuery } from "pg-copy-streams";
 
 const COPY_DATA = 0x64;
+const COPY_DONE = 0x63;
 const ERROR_RESPONSE = 0x45;
 /** Messages that may stand between others: CopyOutResponse, ParameterStatus, NoticeResponse, NotificationResponse. */
 const aside = new Set([0x48, 0x53, 0x4e, 0x41]);
 
 // What pg-copy-streams 7.0.0 keeps in its streams; the version is pinned, and a test copies through these.
 interface CopyToInside extends CopyToStreamQuery {
-  _buffer: { push(chunk: Buffer): void };
+  connection: { stream: Socket };
+  _buffer: { push(chunk: Buffer): void; readUInt32BE(): number };
   _parse(chunk: Buffer): boolean;
   _detach(): void;
   _cleanup(): void;
@@ -20,6 +22,30 @@ interface CopyFromInside extends CopyStreamQuery {
   connection: { stream: Socket };
   flushChunk(chunk: Buffer): boolean;
   _destroy(error: Error | null, done: (error: Error | null) => void): void;
+}
+
+const noMessage = () => new Error("Connection terminated: what came is no message of PostgreSQL's");
+
+/** Makes a COPY TO stream that gives the rows alone cut its connection at a length that cannot be: its own loop would never end. */
+export function bounded(stream: CopyToStreamQuery): CopyToStreamQuery {
+  const inside = stream as CopyToInside;
+  const [buffer, parse] = [inside._buffer, inside._parse.bind(inside)];
+  const read = buffer.readUInt32BE.bind(buffer);
+  buffer.readUInt32BE = () => {
+    const length = read();
+    // It counts itself.
+    if (length < 4) throw noMessage();
+    return length;
+  };
+  inside._parse = (arrived) => {
+    try {
+      return parse(arrived);
+    } catch (error) {
+      inside.connection.stream.destroy(error as Error);
+      return false;
+    }
+  };
+  return stream;
 }
 
 /** Makes a COPY TO stream give whole CopyData messages with their headers; chunks are cut anywhere. */
@@ -62,6 +88,12 @@ export function framed(stream: CopyToStreamQuery): CopyToStreamQuery & { readonl
       }
       const code = chunk[at];
       const length = chunk.readUInt32BE(at + 1) + 1;
+      const known = code === COPY_DATA || code === COPY_DONE || code === ERROR_RESPONSE || aside.has(code ?? 0);
+      // A length counts itself. What is no message must not pass for the end of the rows, nor be read on: nobody knows where the next begins.
+      if (!known || length < 5) {
+        inside.connection.stream.destroy(noMessage());
+        return false;
+      }
       if (code === COPY_DATA) {
         left = length;
         inside.messages++;

@@ -21,7 +21,7 @@ import { checksumSql } from "./checksum.ts";
 import { type ConnectOptions, connectPostgres, type PostgresLink } from "./connect.ts";
 import { lineReader, wholeLines } from "./copy-text.ts";
 import { postgresError } from "./errors.ts";
-import { framed } from "./frames.ts";
+import { bounded, framed } from "./frames.ts";
 import { isOfThisDatabase } from "./horizon.ts";
 import { partitionsOf, planRead, type Scope, where } from "./scope.ts";
 import { ident, identList, literal, qualified } from "./sql.ts";
@@ -207,7 +207,7 @@ async function copyRaw(reading: Reading, partition: Partition, raw: RawRequest):
   const sql = `COPY (SELECT ${list.join(", ")} FROM ${qualified(table.object)}${where(partition, scope)}) TO STDOUT (FORMAT ${format})`;
   const query = to(sql, { highWaterMark: 1 << 20 });
   const counted = raw.framed ? framed(query) : null;
-  const stream = link.client.query(counted ?? query);
+  const stream = link.client.query(counted ?? bounded(query));
   return {
     ...(counted ? { passed: () => counted.messages } : {}),
     format: raw.format,
