@@ -1,5 +1,5 @@
 // Inputs to try a controller with, and its types, both made from its contract on this machine.
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
@@ -25,7 +25,6 @@ export function refreshTypesIn(folder: string, name?: string): void {
 }
 
 function contracts(folder: string): { path: string; contract: ControllerContract }[] {
-  if (!existsSync(folder)) return [];
   return controllersIn(folder).flatMap((path) => {
     const file = contractIn(path);
     if (!file || !statSync(join(path, file)).isFile()) return [];

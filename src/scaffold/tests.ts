@@ -1,5 +1,5 @@
 // Runs controllers' tests with Node's own runner, each file in a process of its own; `magic/sdk` is this installation's.
-import { existsSync, readdirSync, realpathSync } from "node:fs";
+import { readdirSync, realpathSync } from "node:fs";
 import { basename, join, relative } from "node:path";
 import { run } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -27,7 +27,7 @@ const TEST_FILE = /\.test\.(ts|mts|js|mjs)$/;
 
 /** The folders of the named controllers, or of all. Throws not_found with a suggestion. */
 export function chooseControllers(folder: string, names: readonly string[]): string[] {
-  const all = existsSync(folder) ? controllersIn(folder) : [];
+  const all = controllersIn(folder);
   if (names.length === 0) return all;
   return names.map((name) => {
     const found = all.find((path) => basename(path) === name);

@@ -99,7 +99,7 @@ function checkProject(root: string, work: Work): void {
       fix: "Make it, or correct `controllers` in magic.yaml.",
       value: named,
     });
-  for (const controller of existsSync(folder) ? controllersIn(folder) : []) checkController(controller, work);
+  for (const controller of controllersIn(folder)) checkController(controller, work);
   const tsconfig = join(root, "tsconfig.json");
   if (existsSync(tsconfig) && readFileSync(tsconfig, "utf8").includes(".magic/tsconfig.json"))
     whereWritable(() => writeEditorFiles(root));
@@ -161,8 +161,9 @@ export function contractIn(folder: string): string | undefined {
   return CONTRACT_FILES.find((file) => existsSync(join(folder, file)));
 }
 
-/** The controllers' folders in a folder, by name. */
+/** The controllers' folders in a folder, by name; none where it is not there. */
 export function controllersIn(folder: string): string[] {
+  if (!existsSync(folder)) return [];
   return readdirSync(folder)
     .filter((name) => !isPassedOver(name))
     .map((name) => join(folder, name))

@@ -1,6 +1,5 @@
 // The models that can be named here: policies, aliases, what magic.yaml spells out, the sandbox's, and the published ones of each
 // configured vendor; each with its price and context, and whether this caller may use it or why not.
-
 import { isMagicError } from "#contract/errors.ts";
 import type { Principal } from "#contract/identity.ts";
 import { sandboxModels } from "#contract/project-gateway.ts";

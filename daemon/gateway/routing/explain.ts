@@ -14,18 +14,17 @@ import type { RequestShape } from "./request-shape.ts";
  * comes to it when its turn comes.
  */
 export function untilRefused(plan: Plan, request: ChatRequest): Plan {
-  const refusing = plan.candidates.findIndex(({ provider }) => provider.problem?.(request));
-  const problem = plan.candidates[refusing]?.provider.problem?.(request);
-  if (!problem) return plan;
-  const out = new Set(plan.candidates.slice(refusing));
-  const { detail: reason, param } = problem;
-  return {
-    ...plan,
-    candidates: plan.candidates.slice(0, refusing),
-    considered: plan.considered.map((one) =>
-      one.candidate && out.has(one.candidate) ? { ...one, objection: "invalid", reason, param } : one,
-    ),
-  };
+  for (const [at, { provider }] of plan.candidates.entries()) {
+    const problem = provider.problem?.(request);
+    if (!problem) continue;
+    const { detail: reason, param } = problem;
+    const out = new Set(plan.candidates.slice(at));
+    const considered = plan.considered.map((one) =>
+      one.candidate && out.has(one.candidate) ? { ...one, objection: "invalid" as const, reason, param } : one,
+    );
+    return { ...plan, candidates: plan.candidates.slice(0, at), considered };
+  }
+  return plan;
 }
 
 export function explanationOf(

@@ -1,5 +1,4 @@
 // What `magic dev` shows on a terminal until its first event, which comes when everything was built once: what serves already.
-import { existsSync } from "node:fs";
 import { basename } from "node:path";
 import { listControllers } from "#client/controllers.ts";
 import type { ApiClient } from "#client/http.ts";
@@ -25,8 +24,7 @@ const MOST_NAMES = 3;
 
 export function showBuilding({ client, folder, only, output }: BuildingOptions): Building {
   if (!output.interactive) return { end: () => {} };
-  const folders = existsSync(folder) ? controllersIn(folder) : [];
-  const count = folders.filter((path) => only.length === 0 || only.includes(basename(path))).length;
+  const count = controllersIn(folder).filter((path) => only.length === 0 || only.includes(basename(path))).length;
   const progress = output.progress(`Building ${count === 1 ? "1 controller" : `${count} controllers`}`);
   const timer = setInterval(async () => {
     const known = await listControllers(client).catch(() => []);
