@@ -1,5 +1,7 @@
 // The development sessions of a runtime, by id: each serves what its folder holds now.
+
 import { MagicError } from "#contract/errors.ts";
+import { onAbort } from "#shared/abort.ts";
 import type { RuntimeMetrics } from "./metrics.ts";
 import { openSession } from "./reload/session.ts";
 import type { Artifact, DevelopmentSession, DevelopOptions } from "./runtime.ts";
@@ -47,10 +49,8 @@ export function openDevelopment(services: {
         },
       };
       sessions.set(session.id, held);
-      const leave = (): void => void held.close("the listener left");
-      signal.addEventListener("abort", leave);
-      if (signal.aborted) leave();
-      await session.ready.finally(() => signal.removeEventListener("abort", leave));
+      const forget = onAbort(signal, () => void held.close("the listener left"));
+      await session.ready.finally(forget);
       return held;
     },
     reload(id) {

@@ -1,10 +1,12 @@
 // Following a daemon's log. The last cursor seen is kept, so that a lost connection or a restarted daemon costs no line and
 // doubles none. A reader that does not keep up holds the socket back: nothing piles up here.
+
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import WebSocket from "ws";
 import { errors, isMagicError, MagicError } from "#contract/errors.ts";
 import type { LogFrame, LogQuery } from "#contract/wire/logs.ts";
+import { onAbort } from "#shared/abort.ts";
 import { backoff } from "#shared/backoff.ts";
 import { collect } from "#shared/collect.ts";
 import { head } from "./exchange.ts";
@@ -79,10 +81,7 @@ async function* framesOf(client: ApiClient, query: LogQuery, signal: AbortSignal
   let failure: Error | undefined;
   let ended = false;
   let wake = () => {};
-  const stop = () => socket.terminate();
-  signal.addEventListener("abort", stop, { once: true });
-  // While the daemon was looked for.
-  if (signal.aborted) stop();
+  const forget = onAbort(signal, () => socket.terminate());
   // Its system keeps the connection of a daemon that is frozen, or of a machine that is gone. A reader held back hears no answer.
   let heard = true;
   const pulse = setInterval(() => {
@@ -130,7 +129,7 @@ async function* framesOf(client: ApiClient, query: LogQuery, signal: AbortSignal
     }
   } finally {
     clearInterval(pulse);
-    signal.removeEventListener("abort", stop);
+    forget();
     socket.terminate();
   }
   if (failure) throw failure;

@@ -18,18 +18,27 @@ export function abortSource(): AbortSource {
   return new Source();
 }
 
+/**
+ * Calls the listener as soon as the signal tells to stop: at once where it already has, of which a listener added later would never hear.
+ * @returns to be called when there is nothing to stop any more.
+ */
+export function onAbort(signal: AbortNotice | undefined, listener: () => void): () => void {
+  if (signal?.aborted) listener();
+  else signal?.addEventListener("abort", listener, { once: true });
+  return () => signal?.removeEventListener("abort", listener);
+}
+
 /** Resolves after a while, or with false as soon as the signal tells to stop. */
 export function pause(ms: number, signal: AbortNotice): Promise<boolean> {
   return new Promise((resolve) => {
-    if (signal.aborted) return resolve(false);
-    const over = (rested: boolean) => {
+    const timer = setTimeout(() => {
+      forget();
+      resolve(true);
+    }, ms);
+    const forget = onAbort(signal, () => {
       clearTimeout(timer);
-      signal.removeEventListener("abort", aborted);
-      resolve(rested);
-    };
-    const aborted = () => over(false);
-    const timer = setTimeout(over, ms, true);
-    signal.addEventListener("abort", aborted, { once: true });
+      resolve(false);
+    });
   });
 }
 

@@ -1,5 +1,7 @@
 // Loads a controller's module into a cell: in its time, and unless a newer version overtakes it.
+
 import { MagicError } from "#contract/errors.ts";
+import { onAbort } from "#shared/abort.ts";
 import { bundleName, type StackMapper } from "../bundle/stack.ts";
 import { type Cell, CellGone } from "../cell/cell.ts";
 import type { LogMessage } from "../cell/frames.ts";
@@ -24,10 +26,8 @@ export interface Loading {
 /** Throws `build_failed` where the module does not load, `load_timeout`, or what became of the cell, which has ended then. */
 export async function loadCell(cell: Cell, loading: Loading, overtaken?: AbortSignal): Promise<void> {
   const { name: controller, version } = loading.artifact.contract;
-  const overtake = (): void => cell.kill("killed", "a newer version takes its place");
-  overtaken?.addEventListener("abort", overtake);
-  // While the cell came to be.
-  if (overtaken?.aborted) overtake();
+  // It may have been while the cell came to be.
+  const forget = onAbort(overtaken, () => cell.kill("killed", "a newer version takes its place"));
   let late = false;
   const timer = setTimeout(() => {
     late = true;
@@ -43,7 +43,7 @@ export async function loadCell(cell: Cell, loading: Loading, overtaken?: AbortSi
     throw late ? loadTimeout(loading) : loadFailure(error, loading);
   } finally {
     clearTimeout(timer);
-    overtaken?.removeEventListener("abort", overtake);
+    forget();
   }
 }
 

@@ -3,7 +3,7 @@
 import { fields } from "#contract/json-object.ts";
 import { DONE } from "#daemon/gateway/format/sse.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
-import type { AbortNotice } from "#shared/abort.ts";
+import { type AbortNotice, onAbort } from "#shared/abort.ts";
 import type { FrameSink, Notes, StreamEnd, StreamOutcome, WholeBody } from "./adapter.ts";
 import { failure } from "./failure.ts";
 
@@ -28,13 +28,11 @@ export function wholeAsStream(
 /** Resolves when there is room again, or the call is over: who reads nothing is waited for no longer than it may last. */
 export function roomIn(sink: FrameSink, signal: AbortNotice): Promise<void> {
   return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const done = () => {
-      signal.removeEventListener("abort", done);
+    const forget = onAbort(signal, resolve);
+    sink.drained().then(() => {
+      forget();
       resolve();
-    };
-    signal.addEventListener("abort", done, { once: true });
-    sink.drained().then(done);
+    });
   });
 }
 

@@ -1,4 +1,5 @@
 // The browser's way through a provider's OAuth: a page on loopback, good once, takes the outcome; and `magic connection authorize`.
+
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -10,6 +11,7 @@ import { given, objectValue } from "#commands/option-values.ts";
 import { MagicError } from "#contract/errors.ts";
 import type { Connection } from "#contract/wire/connections.ts";
 import { openInBrowser } from "#output/open.ts";
+import { onAbort } from "#shared/abort.ts";
 import { wholeNumbers } from "#shared/json-text.ts";
 import { showConnection } from "./show.ts";
 
@@ -116,12 +118,10 @@ function untilThen<T>(wanted: Promise<T>, milliseconds: number, signal: AbortSig
     () => reject(new MagicError("upstream_timeout", "Nobody came back from the provider in time: start it again.")),
     Math.max(0, milliseconds),
   );
-  const interrupted = () => reject(new MagicError("interrupted", "Nothing was connected."));
-  if (signal.aborted) interrupted();
-  signal.addEventListener("abort", interrupted, { once: true });
+  const forget = onAbort(signal, () => reject(new MagicError("interrupted", "Nothing was connected.")));
   wanted.then(resolve, reject);
   return promise.finally(() => {
     clearTimeout(timer);
-    signal.removeEventListener("abort", interrupted);
+    forget();
   });
 }

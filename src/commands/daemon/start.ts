@@ -1,4 +1,5 @@
 // magic daemon start: the same document whether it was started now or runs already.
+
 import { type StartOptions, type StartResult, startDaemon, tellCrash } from "#client/daemon/connect.ts";
 import { daemonDocument, readCrashNote } from "#client/daemon/files.ts";
 import { inspectDaemon, keepDaemon } from "#client/daemon/inspect.ts";
@@ -7,6 +8,7 @@ import { portOf } from "#commands/option-values.ts";
 import { MagicError } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import { type RuntimeFile, VERSION } from "#contract/protocol.ts";
+import { onAbort } from "#shared/abort.ts";
 import { findRoot } from "#shared/paths.ts";
 import { addListenOptions, flagsOf, type ListenOptions, showDaemon } from "./listen-options.ts";
 
@@ -90,9 +92,7 @@ function unheardBy({ host, port, url, version, flags = [] }: RuntimeFile, option
 function stay({ signal }: Context<Options>, { started }: StartResult): Promise<0 | 1> {
   return new Promise((resolve) => {
     const child = started?.child;
-    const stop = () => child?.connected && child.disconnect();
     child?.once("exit", (code) => resolve(code === 0 || signal.aborted ? exitCodes.ok : exitCodes.internal));
-    signal.addEventListener("abort", stop, { once: true });
-    if (signal.aborted) stop();
+    onAbort(signal, () => child?.connected && child.disconnect());
   });
 }

@@ -1,5 +1,6 @@
 // magic webhook listen: receives events on this machine, verifies and prints them. Without --secret it subscribes by itself and
 // unsubscribes when it ends; the daemon must be allowed to reach it (egress.allow_private in magic.yaml).
+
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { ApiClient } from "#client/http.ts";
@@ -11,6 +12,7 @@ import { exitCodes } from "#contract/exit-codes.ts";
 import { type Webhook, webhookEvents } from "#contract/wire/webhooks.ts";
 import type { Output } from "#output/output.ts";
 import { printableJson } from "#output/paint.ts";
+import { onAbort } from "#shared/abort.ts";
 import { collect } from "#shared/collect.ts";
 import { signatureProblem } from "#shared/webhook-signature.ts";
 
@@ -53,10 +55,7 @@ export default defineCommand<{ port?: string; events?: string; secret?: string }
         secret = webhook.secret;
       }
       output.event({ type: "listening", url, webhook: webhook?.id ?? null }, () => `Listening on ${url}`);
-      await new Promise<void>((resolve) => {
-        if (signal.aborted) resolve();
-        signal.addEventListener("abort", () => resolve());
-      });
+      await new Promise<void>((resolve) => onAbort(signal, resolve));
     } finally {
       server.close();
       server.closeAllConnections();

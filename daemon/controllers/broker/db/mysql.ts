@@ -1,7 +1,9 @@
 // MySQL and MariaDB for db:query: one transaction of a session that is reset afterwards. A login with FILE or SUPER is refused.
+
 import { createConnection, type Connection as MysqlConnection } from "mysql2/promise";
 import { MagicError } from "#contract/errors.ts";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
+import { onAbort } from "#shared/abort.ts";
 import { caps, type Driver, type Mode, STATEMENT_TIMEOUT_MS } from "./driver.ts";
 import { refused } from "./meter.ts";
 import { giveUp, openSession, READ_ONLY_TRANSACTION, TRANSACTION } from "./mysql-session.ts";
@@ -28,9 +30,8 @@ export function openMysql(url: string, mode: Mode, address?: string): Driver {
   const reap = openReaper<MysqlConnection>(async (left, signal) => {
     const connection = await connect(signal);
     const server = servers.get(connection);
-    const late = (): void => connection.destroy();
-    signal.addEventListener("abort", late);
-    if (signal.aborted) return late();
+    onAbort(signal, () => connection.destroy());
+    if (signal.aborted) return;
     // One that has ended by itself is unknown by then.
     for (const one of left.filter((each) => servers.get(each) === server))
       await connection.query(`KILL CONNECTION ${one.threadId}`).catch(() => {});

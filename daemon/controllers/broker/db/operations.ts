@@ -1,5 +1,7 @@
 // db:query: one statement, or a transaction that lives no longer than its invocation.
+
 import { isMagicError, MagicError } from "#contract/errors.ts";
+import { onAbort } from "#shared/abort.ts";
 import { listOf, textOf } from "../arguments.ts";
 import type { Session as BrokerSession, Operation } from "../session.ts";
 import type { Databases } from "./databases.ts";
@@ -170,12 +172,10 @@ export function databaseOperations(
 
 /** A statement that outlives its invocation is ended with its session. */
 async function within<T>(session: Session, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  const stop = (): void => session.destroy();
-  if (signal.aborted) stop();
-  signal.addEventListener("abort", stop, { once: true });
+  const forget = onAbort(signal, () => session.destroy());
   try {
     return await work();
   } finally {
-    signal.removeEventListener("abort", stop);
+    forget();
   }
 }

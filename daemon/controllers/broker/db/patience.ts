@@ -1,5 +1,6 @@
 // A server that is frozen, or that a network has forgotten, answers nothing and closes nothing: whoever waits for it would keep a session's
 // place for as long.
+import { onAbort } from "#shared/abort.ts";
 
 /** Opens a session, or the transaction in it. */
 export const BEGIN_WITHIN_MS = 10_000;
@@ -12,12 +13,11 @@ export async function patiently<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   const timer = setTimeout(giveUp, ms);
-  signal?.addEventListener("abort", giveUp, { once: true });
+  const forget = onAbort(signal, giveUp);
   try {
-    if (signal?.aborted) giveUp();
     return await work();
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener("abort", giveUp);
+    forget();
   }
 }

@@ -1,8 +1,10 @@
 // PostgreSQL for db:query. Each use is one transaction of a session that keeps nothing: READ ONLY where the grant says read, rolled back
 // in the end, so that no setting of it lives on. A login that could reach beyond the database is refused.
+
 import pg from "pg";
 import { MagicError } from "#contract/errors.ts";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
+import { onAbort } from "#shared/abort.ts";
 import { caps, type Driver, type Mode, STATEMENT_TIMEOUT_MS } from "./driver.ts";
 import { refused } from "./meter.ts";
 import { BEGIN_WITHIN_MS, patiently } from "./patience.ts";
@@ -41,9 +43,8 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
   // Ended, not cancelled: a DO block can catch the latter, and do without a statement_timeout.
   const reap = openReaper<Running>(async (left, signal) => {
     const client = await connect();
-    const late = (): void => void client.end().catch(() => {});
-    signal.addEventListener("abort", late);
-    if (signal.aborted) return late();
+    onAbort(signal, () => void client.end().catch(() => {}));
+    if (signal.aborted) return;
     await client
       .query(
         `select pg_terminate_backend(pid) from unnest($1::int[], $2::text[]) as session (pid, began) where began = (${BEGAN} = session.pid)`,
