@@ -257,12 +257,16 @@ test("what is served on a service tier costs what magic.yaml says of it, whole a
       "openai/*@priority": { input: 4, output: 6 },
       "openai/m@priority": { input: 3, output: 5 },
       "openai/m@flex": { input: 0.5, output: 1 },
+      "openai/quick": { input: 1, output: 2 },
+      "openai/quick@fast": { input: 3, output: 5 },
     },
   });
   expect((await chat({ model: "openai/m" })).json["usage"]).toMatchObject({ cost_usd: 0.000055 });
+  // Whoever asks OpenAI for `fast` is told `priority`.
+  expect((await chat({ model: "openai/quick" })).json["usage"]).toMatchObject({ cost_usd: 0.000055 });
   const asked = { stream: true, stream_options: { include_usage: true } };
   expect((await chat({ model: "openai/m", ...asked })).text).toContain('"cost_usd":0.000055');
-  expect((await gateway.usage({ by: "model" }))[0]?.cost_pico).toBe("110000000");
+  expect((await gateway.usage({ by: "model" })).map(({ cost_pico }) => cost_pico)).toEqual(["110000000", "55000000"]);
   const body = { model: "openai/m", messages: [{ role: "user", content: "x" }], max_tokens: 1_000_000 };
   const { decision } = await gateway.explain({ body, principal: principal(), controller: null });
   expect(decision?.estimated_cost_usd).toBeGreaterThan(5);
@@ -321,6 +325,8 @@ test.each([false, true])(
       };
       given = "priority";
       expect(await ask("priority")).toContain('"cost_usd":0.000055');
+      expect(sent.at(-1)).toMatchObject({ serviceTier: asked });
+      await ask("fast");
       expect(sent.at(-1)).toMatchObject({ serviceTier: asked });
       given = provider === "google" ? "standard" : "default";
       expect(await ask("priority")).toContain('"cost_usd":0.00002');

@@ -3,7 +3,7 @@
 import { modelPattern, type Pattern } from "#contract/model-pattern.ts";
 import { providerTypes } from "#contract/project-gateway.ts";
 import { providerFaults } from "#contract/provider-faults.ts";
-import { type ServiceTier, serviceTiers } from "#daemon/gateway/format/usage.ts";
+import { type ServiceTier, serviceTiers, tierNamed } from "#daemon/gateway/format/usage.ts";
 import { maxOutputTokens } from "#daemon/gateway/pricing/output-limits.ts";
 import { flatPrice, type Price } from "#daemon/gateway/pricing/price.ts";
 import type { Credentials, ProviderKind, Target } from "#daemon/gateway/providers/adapter.ts";
@@ -264,12 +264,10 @@ function usualModel({ name, kind, baseUrl, models }: ConfiguredProvider): string
 }
 
 function compilePrices(config: NonNullable<GatewayConfig["prices"]>): PriceOverrides {
-  const byTier = Map.groupBy(Object.entries(config), ([name]) =>
-    serviceTiers.find((tier) => name.endsWith(`@${tier}`)),
-  );
+  const byTier = Map.groupBy(Object.entries(config), ([name]) => tierNamed(/@(\w+)$/.exec(name)?.[1]));
   const usual = byTier.get(undefined) ?? [];
   const tiered = serviceTiers.flatMap((tier) => {
-    const prices = byTier.get(tier)?.map(([name, price]) => [name.slice(0, -tier.length - 1), price] as const);
+    const prices = byTier.get(tier)?.map(([name, price]) => [name.slice(0, name.lastIndexOf("@")), price] as const);
     return prices ? [{ tier, find: finderOf(prices) }] : [];
   });
   return {

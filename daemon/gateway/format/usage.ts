@@ -24,12 +24,18 @@ export interface TokenUsage {
 }
 
 /** OpenAI's, beside the usual one. */
-export const serviceTiers = ["flex", "priority", "scale", "fast"] as const;
+export const serviceTiers = ["flex", "priority", "scale"] as const;
 export type ServiceTier = (typeof serviceTiers)[number];
+
+/** The tier of a name. `fast` is OpenAI's newer name of `priority`, which its answers go on to say. */
+export function tierNamed(name: unknown): ServiceTier | undefined {
+  const tier = name === "fast" ? "priority" : name;
+  return serviceTiers.find((one) => one === tier);
+}
 
 /** The usage with the tier that an answer names; the same object for the usual one, and for none. */
 export function onTier(usage: TokenUsage, named: unknown): TokenUsage {
-  const tier = serviceTiers.find((one) => one === named);
+  const tier = tierNamed(named);
   return tier ? { ...usage, tier } : usage;
 }
 

@@ -2,6 +2,7 @@
 // and for `route explain`. A neutral value (`n: 1`, `logprobs: false`, null) asks for nothing. OpenAI's own wires take everything.
 import { chatRequestSchema } from "#contract/wire/chat.ts";
 import type { ChatRequest, ContentPart } from "#daemon/gateway/format/request.ts";
+import { tierNamed } from "#daemon/gateway/format/usage.ts";
 import type { ProviderKind, Unsupported } from "./adapter.ts";
 
 type Translated = Exclude<ProviderKind, "openai" | "azure">;
@@ -79,13 +80,14 @@ export const parameters: readonly {
 ];
 
 /** The tier as Gemini and Bedrock call it as well; undefined for the usual one. */
-export function sharedTier({ service_tier: tier }: ChatRequest): "flex" | "priority" | undefined {
-  return tier === "flex" || tier === "priority" ? tier : undefined;
+export function sharedTier({ service_tier: named }: ChatRequest): "flex" | "priority" | undefined {
+  const tier = tierNamed(named);
+  return tier === "scale" ? undefined : tier;
 }
 
-/** OpenAI's other tiers, which they have not. */
+/** OpenAI's other tier, which they have not. */
 export function ownTier({ service_tier: tier }: ChatRequest): Unsupported[] {
-  if (tier !== "scale" && tier !== "fast") return [];
+  if (tier !== "scale") return [];
   return [{ param: "service_tier", reason: "its service tiers are flex and priority", droppable: true }];
 }
 
