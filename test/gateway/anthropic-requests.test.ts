@@ -235,6 +235,24 @@ describe("anthropic", () => {
     expect(effort.body).toMatchObject({ thinking: { type: "adaptive" }, output_config: { effort: "high" } });
   });
 
+  test.each([
+    ["claude-sonnet-5", "disabled"],
+    ["claude-haiku-5-5", "disabled"],
+    ["claude-sonnet-5-5", "between_tools"],
+    ["claude-opus-5-5", null],
+  ])("an effort of none is thinking's own word for it where the model has one: %s", async (name, type) => {
+    const thought = { type: "reasoning.text", text: "hm", signature: "s", format: "anthropic-claude-v1", index: 0 };
+    const messages = [user("x"), { ...called("t1"), reasoning_details: [thought] }, result("t1", "ok")];
+    for (const kind of ["anthropic", "bedrock"] as const) {
+      const { body, outcome } = await send(kind, { messages, reasoning_effort: "none" }, `anthropic.${name}`);
+      const fields = kind === "anthropic" ? body : (body["additionalModelRequestFields"] as Record<string, unknown>);
+      if (type) expect(fields["thinking"]).toEqual({ type });
+      else expect(fields["output_config"]).toEqual({ effort: "low" });
+      expect(outcome).toMatchObject({ notes: { dropped: type ? [] : ["reasoning_effort"] } });
+      expect(JSON.stringify(body["messages"]).includes("hm")).toBe(type === null);
+    }
+  });
+
   test("cache breakpoints become cache_control, and cache points at Bedrock", async () => {
     const marked = { type: "text", text: "long", prompt_cache_breakpoint: { mode: "explicit" } };
     const messages = [{ role: "system", content: [marked] }, user([marked, { type: "text", text: "short" }])];

@@ -8,8 +8,8 @@ export interface ClaudeTraits {
   readonly thinking: "adaptive" | "budget" | "none";
   /** Which of temperature and top_p are taken: both together, one of the two, none. */
   readonly sampling: "both" | "either" | "none";
-  /** False: thinking cannot be switched off. */
-  readonly canStopThinking: boolean;
+  /** The type of thinking that is none; null: it cannot be switched off. */
+  readonly noThinking: "disabled" | "between_tools" | null;
   /** It thinks where nobody says whether it shall. */
   readonly thinksUnasked: boolean;
   /** Its thinking counts only after the very words that it was thought after: the service refuses it elsewhere, unless asked to pass over it. */
@@ -29,7 +29,7 @@ const current: ClaudeTraits = {
   nativeSchema: true,
   thinking: "adaptive",
   sampling: "none",
-  canStopThinking: true,
+  noThinking: "disabled",
   thinksUnasked: false,
   bindsThinking: false,
   continues: false,
@@ -38,15 +38,21 @@ const current: ClaudeTraits = {
   hearsSystemLater: false,
 };
 
+const newest = {
+  noThinking: null,
+  thinksUnasked: true,
+  bindsThinking: true,
+  forcesTools: false,
+  hearsSystemLater: true,
+} as const;
 const early = { continues: true, sampling: "both", nativeSchema: false } as const;
 
 const families: readonly (readonly [RegExp, Partial<ClaudeTraits>])[] = [
-  [
-    /((fable|mythos)-5-[1-9]|(sonnet|opus)-5-5)(?!\d)/,
-    { canStopThinking: false, thinksUnasked: true, bindsThinking: true, forcesTools: false, hearsSystemLater: true },
-  ],
+  [/((fable|mythos)-5-[1-9]|opus-5-5)(?!\d)/, newest],
+  // Between calls of tools it still notes what it does.
+  [/sonnet-5-5(?!\d)/, { ...newest, noThinking: "between_tools" }],
   [/haiku-5-5(?!\d)/, { thinksUnasked: true, bindsThinking: true, hearsSystemLater: true }],
-  [/(fable|mythos)-5/, { canStopThinking: false, thinksUnasked: true, hearsSystemLater: true }],
+  [/(fable|mythos)-5/, { noThinking: null, thinksUnasked: true, hearsSystemLater: true }],
   [/opus-5/, { thinksUnasked: true, hearsSystemLater: true }],
   [/(haiku|sonnet)-5/, { thinksUnasked: true }],
   [/opus-4-8/, { hearsSystemLater: true }],

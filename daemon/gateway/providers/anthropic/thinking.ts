@@ -41,7 +41,7 @@ export function thinkingRoom(
 
 /** True where the answer will think, and so is to be given what was thought before. */
 export function claudeThinks(effort: ReasoningEffort | null | undefined, traits: ClaudeTraits): boolean {
-  if (!traits.canStopThinking) return true;
+  if (traits.noThinking === null) return true;
   return effort ? effort !== "none" : traits.thinksUnasked;
 }
 
@@ -71,8 +71,8 @@ export function claudeThinking(
   if (traits.thinking === "none") return { dropped: [] };
   if (traits.thinking === "adaptive") {
     if (effort === "none") {
-      return traits.canStopThinking
-        ? { field: { type: "disabled" }, dropped: [] }
+      return traits.noThinking
+        ? { field: { type: traits.noThinking }, dropped: [] }
         : { effort: "low", dropped: ["reasoning_effort"] };
     }
     const said = effort === "minimal" ? "low" : effort === "xhigh" && !traits.xhigh ? "high" : effort;
