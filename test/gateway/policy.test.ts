@@ -185,6 +185,34 @@ test("a candidate without an alternative is called whatever its breaker says", a
   expect(a.requests.length).toBe(5);
 });
 
+test("a candidate that another call is trying is called where the budget covers no other one", async () => {
+  let now = 0;
+  const { chat } = await testGateway(
+    {
+      ...config({ retries: 0 }),
+      providers: { a: { type: "openai", base_url: `${a.url}/v1` }, b: { type: "openai", base_url: `${b.url}/v1` } },
+      prices: { "b/m": { input: 0, output: 1_000_000 } },
+      budgets: [{ scope: "user", usd: 50, per: "day" }],
+    },
+    { clock: { now: () => Date.now(), monotonic: () => now }, breakers: { failures: 2, openMs: 1_000 } },
+  );
+  const ask = () => chat({ model: "p", max_tokens: 100, user: "u" });
+  a.answer = error(500);
+  for (let i = 0; i < 3; i++) expect((await ask()).status).toBe(502);
+  now += 1_000;
+  const held = Promise.withResolvers<void>();
+  a.answer = async (response, _request, body) => {
+    if (a.requests.length === 4) await held.promise;
+    good(response, body);
+  };
+  const trial = ask();
+  await expect.poll(() => a.requests.length, patient).toBe(4);
+  expect((await ask()).status).toBe(200);
+  held.resolve();
+  expect((await trial).status).toBe(200);
+  expect(b.requests.length).toBe(0);
+});
+
 test("of an embeddings request each text has to fit into a candidate's context, not all together", async () => {
   const data = [{ object: "embedding", index: 0, embedding: [0.5] }];
   a.answer = (response) => void response.end(JSON.stringify({ object: "list", data, model: "m", usage: null }));

@@ -49,10 +49,16 @@ export async function attemptRoute(plan: Plan, context: AttemptContext): Promise
   const { clock, breakers, measurements, stream } = context;
   const attempts: AttemptRecord[] = [];
   let last: Attempted | undefined;
-  for (let index = 0; index < plan.candidates.length; index++) {
-    const candidate = plan.candidates[index] as Candidate;
-    const alternative = index < plan.candidates.length - 1;
-    if (!breakers.admit(candidate.name) && (alternative || last)) continue;
+  // Whom a breaker passes over comes once more behind the others: it is called where none of them could be.
+  let { candidates } = plan;
+  for (let index = 0; index < candidates.length; index++) {
+    const candidate = candidates[index] as Candidate;
+    const passedOver = index >= plan.candidates.length;
+    if (passedOver && last) break;
+    if (!passedOver && !breakers.admit(candidate.name)) {
+      candidates = [...candidates, candidate];
+      continue;
+    }
     const affordable = context.afford(candidate, attempts);
     if (!(typeof affordable === "boolean" ? affordable : await affordable)) {
       breakers.released(candidate.name);
@@ -106,6 +112,6 @@ function pauseBefore(failed: Failure, tried: number, timeoutMs: number, random: 
 
 const nothingLeft: FailureOutcome = {
   kind: "failure",
-  failure: failure("overloaded", "No candidate of the policy could be called: its circuit breaker is open."),
+  failure: failure("overloaded", "No candidate of the policy could be called."),
   usage: null,
 };
