@@ -119,7 +119,7 @@ function serversOf(engagement: Engagement, catalogue: Catalogue, model: string):
 export function unknownTo({ name, kind }: ConfiguredProvider, model: string): string | null {
   if (kind !== "sandbox" || sandboxModels.includes(model)) return null;
   const known = sandboxModels.map((one) => `${name}/${one}`).join(", ");
-  return `there is no model ${name}/${model}; there are ${known}`;
+  return `${name}/${model} is no model; there are ${known}`;
 }
 
 /** Every `provider/model` that magic.yaml spells out. */
