@@ -907,6 +907,20 @@ test("a server that does not answer keeps nobody waiting for the end of what was
   await openReaper(() => new Promise(() => {}), 5)(1);
 });
 
+test.each([
+  ["an authentication that the driver does not know", "520000000800000007"],
+  ["a row of minus two columns", "520000000800000000" + "4400000006fffe"],
+])("a server that sends %s is refused, and the daemon lives", async (_, answer) => {
+  const server = createServer((socket) => {
+    socket.on("error", () => {}).once("data", () => socket.end(Buffer.from(answer, "hex")));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const driver = openPostgres(`postgres://plain@127.0.0.1:${(server.address() as AddressInfo).port}/x`, "read");
+  await expect(driver.begin(new AbortController().signal)).rejects.toMatchObject({ code: "upstream_error" });
+  await driver.close();
+  server.close();
+});
+
 test("statements that would hide transaction control are seen through", () => {
   for (const sql of [
     " ;;\n COMMIT",

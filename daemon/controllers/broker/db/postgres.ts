@@ -4,6 +4,7 @@
 import pg from "pg";
 import { MagicError } from "#contract/errors.ts";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
+import { guardMessages } from "#daemon/egress/postgres-messages.ts";
 import { onAbort } from "#shared/abort.ts";
 import { caps, type Driver, type Mode, STATEMENT_TIMEOUT_MS } from "./driver.ts";
 import { refused } from "./meter.ts";
@@ -68,6 +69,7 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
     });
     // The server of a connection is its maker's choice: the password of PGPASSWORD or ~/.pgpass is not for it.
     if (address !== undefined && !URL.parse(url)?.password) Object.assign(client, { password: async () => "" });
+    guardMessages(client);
     client.on("error", () => {});
     const look = async () => {
       await client.connect();

@@ -1,6 +1,6 @@
 // A connection to MySQL or MariaDB whose values are the server's own text, in UTC, under strict rules.
 import { readFileSync } from "node:fs";
-import { isIP } from "node:net";
+import { isIP, type Socket } from "node:net";
 import type { Connection, QueryOptions, SslOptions } from "mysql2";
 import { MagicError } from "#contract/errors.ts";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
@@ -83,6 +83,15 @@ export async function connectMysql(options: {
   });
   // A lost connection also fails the query under way: that is where it is handled.
   connection.on("error", () => {});
+  const { stream: socket } = connection as Connection & { readonly stream: Socket };
+  let reached = false;
+  socket.once("connect", () => {
+    reached = true;
+  });
+  // The driver would wait for the rest of what it takes for a long message.
+  socket.once("data", (first: Buffer) => {
+    if (!mayGreet(first)) socket.destroy(noServer());
+  });
   // What the driver destroys it answers no more: whoever waits would wait for ever, and undo nothing.
   const waiting = new Set<(error: Error) => void>();
   let killed = false;
@@ -127,7 +136,13 @@ export async function connectMysql(options: {
     });
   } catch (error) {
     connection.destroy();
-    throw mysqlError(error, options.side, `connecting to ${socketPath ?? `${host}:${port}`}/${database ?? ""}`);
+    const told =
+      error instanceof RangeError
+        ? noServer()
+        : reached && (error as { code?: string }).code === "ETIMEDOUT"
+          ? Object.assign(error as Error, { message: "what accepted the connection sent no greeting in 10 s" })
+          : error;
+    throw mysqlError(told, options.side, `connecting to ${socketPath ?? `${host}:${port}`}/${database ?? ""}`);
   }
   return {
     database,
@@ -167,6 +182,13 @@ export async function connectMysql(options: {
     },
   };
 }
+
+/** The first packet is number 0, and begins with the protocol's version 10 or an error's mark; a piece of it may be. */
+function mayGreet(first: Buffer): boolean {
+  return first.length < 5 || (first[3] === 0 && (first[4] === 10 || first[4] === 0xff));
+}
+
+const noServer = () => new Error("what answers there does not speak MySQL's protocol");
 
 // Longer than PostgreSQL's: a table that is copied waits a second time, at its end.
 const LONGEST_WAIT_S = 16;

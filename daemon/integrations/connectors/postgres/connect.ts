@@ -2,6 +2,7 @@
 import net from "node:net";
 import type { Client as PgClient } from "pg";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
+import { guardMessages } from "#daemon/egress/postgres-messages.ts";
 import { databasePlace, madeOf, serverUrl } from "../../engine/server-url.ts";
 import { postgresError, type Side } from "./errors.ts";
 
@@ -76,6 +77,7 @@ export async function connectPostgres(options: ConnectOptions): Promise<Postgres
         application_name: "magic sync",
       }),
   );
+  guardMessages(client);
   // A lost connection also rejects the query under way: that is where it is handled.
   client.on("error", () => {});
   let encoding = "UTF8";

@@ -3,6 +3,7 @@
 // everything else that the process does. Only the ends are pg-copy-streams's: its streams do the handshake and see the errors.
 import type { Socket } from "node:net";
 import type { CopyStreamQuery, CopyToStreamQuery } from "pg-copy-streams";
+import { noMessage } from "#daemon/egress/postgres-messages.ts";
 
 const COPY_DATA = 0x64;
 const COPY_DONE = 0x63;
@@ -23,8 +24,6 @@ interface CopyFromInside extends CopyStreamQuery {
   flushChunk(chunk: Buffer): boolean;
   _destroy(error: Error | null, done: (error: Error | null) => void): void;
 }
-
-const noMessage = () => new Error("Connection terminated: what came is no message of PostgreSQL's");
 
 /** Makes a COPY TO stream that gives the rows alone cut its connection at a length that cannot be: its own loop would never end. */
 export function bounded(stream: CopyToStreamQuery): CopyToStreamQuery {
