@@ -2,6 +2,7 @@
 import { readdirSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import mysql from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { MysqlLink } from "#daemon/integrations/connectors/mysql/connect.ts";
@@ -273,6 +274,35 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     await target.query(`CREATE TABLE quoted (id int, "d.o's" date); INSERT INTO quoted VALUES (1, 'infinity')`);
     const { rejects } = await sync({ from: pg, object: "quoted", to: other, table: "k'o" });
     expect(rejects).toMatchObject([{ key: "row 1", column: "d.o's" }]);
+  });
+
+  test("columns that MySQL or SQLite does not tell apart, and names that MySQL cannot hold, are refused by name", async () => {
+    await target.query(
+      'CREATE TABLE alike ("Ab" int, "aB" int); CREATE TABLE lower (id int); CREATE TABLE emoji ("😀" int)',
+    );
+    await source.query("CREATE TABLE other.lower (ID int)");
+    const lite = join(temporaryFolder(), "alike.sqlite");
+    const file = new DatabaseSync(lite);
+    file.exec("CREATE TABLE lower (ID int)");
+    file.close();
+    const refused = async (object: string, to: string) => (await sync({ from: pg, object, to, table: object })).error;
+    for (const [to, database] of [
+      [other, "MySQL"],
+      [lite, "SQLite"],
+    ] as const) {
+      expect(await refused("alike", to)).toMatchObject({
+        code: "validation_failed",
+        message: expect.stringContaining(`${database} does not tell the columns "Ab" and "aB" apart`),
+      });
+      expect(await refused("lower", to)).toMatchObject({
+        code: "validation_failed",
+        message: expect.stringContaining(`has a column "ID", which ${database} does not tell from "id"`),
+      });
+    }
+    expect(await refused("emoji", other)).toMatchObject({
+      code: "validation_failed",
+      message: expect.stringContaining('"😀"'),
+    });
   });
 
   test("a record whose key the table cannot hold does not keep another one from being removed", async () => {

@@ -1,4 +1,6 @@
 // Definitions of a destination's table: made, widened, keyed anew. MySQL commits at each of them, so all come before the transaction of the rows.
+import { MagicError } from "#contract/errors.ts";
+import { refuseAlike } from "../../engine/alike.ts";
 import { DELETED_AT, type WritePlan } from "../../engine/destination.ts";
 import { planChanges, refuseComputed } from "../../engine/evolution.ts";
 import { outlived } from "../../engine/keys.ts";
@@ -15,6 +17,8 @@ export async function prepareTable(
   plan: WritePlan,
   existing: MysqlTable | null,
 ): Promise<readonly Column[]> {
+  checkNames([table, ...plan.columns.map(({ name }) => name)]);
+  refuseAlike(plan.columns, existing?.columns ?? [], `${existing?.database}.${existing?.name}`, "MySQL");
   await ensureStateTable(link, database);
   const mark = `${ident(DELETED_AT)} DATETIME(6) NULL`;
   const soft = plan.deletes === "soft";
@@ -51,6 +55,16 @@ export async function prepareTable(
   if (steps.length > 0) await link.runBetweenReaders(`ALTER TABLE ${table} ${steps.join(", ")}`);
   if (outlived(existing.primaryKey, plan)) await changeKey(link, table, existing, plan);
   return widen;
+}
+
+// It says "Invalid utf8mb4 character string" of a text that is none but here.
+function checkNames(names: readonly string[]): void {
+  const name = names.find((one) => /[\u{10000}-\u{10ffff}]/u.test(one));
+  if (name !== undefined)
+    throw new MagicError(
+      "validation_failed",
+      `MySQL's names hold no characters beyond U+FFFF, as ${JSON.stringify(name)} does: choose another one (for a column by a mapping, or leave it out).`,
+    );
 }
 
 async function changeKey(link: MysqlLink, table: string, existing: MysqlTable, plan: WritePlan): Promise<void> {

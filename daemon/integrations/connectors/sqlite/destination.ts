@@ -3,6 +3,7 @@ import { rmSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { MagicError } from "#contract/errors.ts";
 import type { Reject } from "#contract/sync.ts";
+import { refuseAlike } from "../../engine/alike.ts";
 import { committedIn } from "../../engine/committed.ts";
 import {
   type CommittedState,
@@ -208,6 +209,7 @@ function prepare(db: DatabaseSync, table: string, plan: WritePlan, existing: Sql
   db.exec(
     "CREATE TABLE IF NOT EXISTS _magic_state (sync_id TEXT NOT NULL, stream TEXT NOT NULL, state TEXT, schema TEXT, updated_at TEXT NOT NULL, PRIMARY KEY (sync_id, stream))",
   );
+  refuseAlike(plan.columns, existing?.columns ?? [], name, "SQLite");
   const soft = plan.deletes === "soft";
   // SQLite cannot give a table another key: one that is only what the sync made is made anew.
   const remade = existing !== null && !soft && outlived(existing.primaryKey, plan) && isBare(db, existing, plan);
