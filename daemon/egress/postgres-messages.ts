@@ -32,7 +32,8 @@ export function guardMessages(client: Client): void {
         look(chunk);
         read(chunk);
       } catch (error) {
-        stream.destroy(error instanceof RangeError ? noMessage() : (error as Error));
+        const unreadable = error instanceof RangeError || error instanceof TypeError;
+        stream.destroy(unreadable ? noMessage() : (error as Error));
       }
     });
   };
