@@ -65,7 +65,7 @@ function codeOf(error: ServerError, message: string, side: "source" | "destinati
   if (known) return known;
   const code = error.code ?? "";
   if (/^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ENOENT)$/.test(code)) return "unreachable";
-  if (/does not (speak|support secure connection)/.test(message)) return "unreachable";
+  if (/does not speak/.test(message)) return "unreachable";
   if (/^(PROTOCOL_CONNECTION_LOST|ECONNRESET|EPIPE)$/.test(code) || /closed state|Connection lost/i.test(message))
     return "connection_lost";
   if (isRowError(error)) return "bad_record";

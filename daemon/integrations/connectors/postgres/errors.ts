@@ -81,7 +81,10 @@ function codeOf(error: ServerError, message: string, side: Side): ErrorCode {
   if (known) return known;
   if (code.startsWith("08") || lost.has(code) || /connection terminated|Connection ended|not queryable/i.test(message))
     return /timeout/i.test(message) ? "unreachable" : "connection_lost";
-  if (unreachable.has(code) || /timeout expired|timeout exceeded|does not speak|SSL connection/i.test(message))
+  if (
+    unreachable.has(code) ||
+    /timeout expired|timeout exceeded|does not speak|establishing an SSL connection/i.test(message)
+  )
     return "unreachable";
   if (/password must be a string|no password|SASL|authentication/i.test(message)) return "credentials_rejected";
   return side === "source" ? "source_failed" : "destination_refused";
