@@ -93,7 +93,7 @@ const lost =
   /^(Connection terminated|Query read timeout|Client has encountered a connection error|timeout exceeded when trying to connect|Client was closed)/;
 // Likewise: what is there is no Postgres, has no TLS where the address asks for it, or wants a password where the address has none.
 const foreign =
-  /^(Received unexpected \w+ message from backend|received invalid response|The server does not support SSL|There was an error establishing an SSL|SASL: )/;
+  /^(Received unexpected \w+ message from backend|received invalid response|what answers there does not speak|Unknown authenticationOk message type|The server does not support SSL|There was an error establishing an SSL|SASL: )/;
 // OpenSSL's and Node's words for a certificate that does not hold, and for a handshake that fails.
 const untrusted = /CERT|^UNABLE_TO_|^ERR_(TLS|SSL)_|^EPROTO$/;
 // 53100: the disk of a Postgres.

@@ -140,7 +140,13 @@ test("an address that leads to no Postgres, or to one that wants another connect
     [
       "",
       (socket) => socket.write(Buffer.from("J\0\0\0\x0a5.5.5-10.11-MariaDB\0", "latin1")),
-      /received invalid response/,
+      /does not speak PostgreSQL's protocol/,
+    ],
+    // GSSAPI, which the driver does not know.
+    [
+      "",
+      (socket) => socket.once("data", () => socket.write(Buffer.from("520000000800000007", "hex"))),
+      /Unknown authenticationOk message type 7/,
     ],
     ["?sslmode=verify-full", (socket) => socket.once("data", () => socket.write("N")), /does not support SSL/],
   ];

@@ -11,6 +11,7 @@ import { parseInteger } from "../integers.ts";
 import { migrate } from "../migrate.ts";
 import type { Database } from "../schema.ts";
 import type { Storage } from "../storage.ts";
+import { guardMessages } from "./messages.ts";
 
 // How often a unit is tried: serialization_failure, deadlock_detected, and the unique_violation that a serializable transaction
 // may meet instead of them (https://www.postgresql.org/docs/current/mvcc-serialization-failure-handling.html). A key that is
@@ -33,6 +34,14 @@ interface UnitBounds extends Bounds {
 }
 const ofUnits: UnitBounds = { connectMs: 10_000, statementMs: 15_000, heldMs: 20_000 };
 const ofChecks: Bounds = { connectMs: 2_000, heldMs: 2_000 };
+
+// A pool makes its clients itself.
+class GuardedClient extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super(config);
+    guardMessages(this);
+  }
+}
 
 export async function openPostgres(connectionString: string, bounds: UnitBounds = ofUnits): Promise<Storage> {
   await migrateOnce(connectionString);
@@ -112,7 +121,7 @@ export async function openPostgres(connectionString: string, bounds: UnitBounds 
 }
 
 function poolOf(config: pg.PoolConfig, { connectMs, heldMs }: Bounds): pg.Pool {
-  const pool = new pg.Pool({ ...config, connectionTimeoutMillis: connectMs, keepAlive: true });
+  const pool = new pg.Pool({ ...config, Client: GuardedClient, connectionTimeoutMillis: connectMs, keepAlive: true });
   // A connection that breaks is replaced by the next call, and the query under way says so: without listeners it would end the process,
   // idle or, between two statements of a unit, in use.
   pool.on("error", () => {});
@@ -150,7 +159,12 @@ function uncertain(cause: unknown): MagicError {
 
 // Over a connection without bounds: a migration may take long, and another daemon waits for it.
 async function migrateOnce(connectionString: string): Promise<void> {
-  const pool = new pg.Pool({ connectionString, max: 1, connectionTimeoutMillis: ofUnits.connectMs });
+  const pool = new pg.Pool({
+    Client: GuardedClient,
+    connectionString,
+    max: 1,
+    connectionTimeoutMillis: ofUnits.connectMs,
+  });
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
   const db = new Kysely<Database>({ dialect: new UnlockedDialect({ pool }) });

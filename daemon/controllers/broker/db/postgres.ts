@@ -4,7 +4,7 @@
 import pg from "pg";
 import { MagicError } from "#contract/errors.ts";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
-import { guardMessages } from "#daemon/egress/postgres-messages.ts";
+import { guardMessages } from "#daemon/storage/postgres/messages.ts";
 import { onAbort } from "#shared/abort.ts";
 import { caps, type Driver, type Mode, STATEMENT_TIMEOUT_MS } from "./driver.ts";
 import { refused } from "./meter.ts";

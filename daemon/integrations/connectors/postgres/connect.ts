@@ -2,7 +2,7 @@
 import net from "node:net";
 import type { Client as PgClient } from "pg";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
-import { guardMessages } from "#daemon/egress/postgres-messages.ts";
+import { guardMessages } from "#daemon/storage/postgres/messages.ts";
 import { databasePlace, madeOf, serverUrl } from "../../engine/server-url.ts";
 import { postgresError, type Side } from "./errors.ts";
 

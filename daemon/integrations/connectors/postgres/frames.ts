@@ -3,7 +3,7 @@
 // everything else that the process does. Only the ends are pg-copy-streams's: its streams do the handshake and see the errors.
 import type { Socket } from "node:net";
 import type { CopyStreamQuery, CopyToStreamQuery } from "pg-copy-streams";
-import { noMessage } from "#daemon/egress/postgres-messages.ts";
+import { noMessage } from "#daemon/storage/postgres/messages.ts";
 
 const COPY_DATA = 0x64;
 const COPY_DONE = 0x63;
