@@ -61,7 +61,7 @@ export async function attemptRoute(plan: Plan, context: AttemptContext): Promise
     }
     const affordable = context.afford(candidate, attempts);
     if (!(typeof affordable === "boolean" ? affordable : await affordable)) {
-      breakers.released(candidate.name);
+      if (!passedOver) breakers.released(candidate.name);
       continue;
     }
     const pace = measurements.of(candidate.name, stream);
