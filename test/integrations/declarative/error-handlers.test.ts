@@ -148,6 +148,23 @@ test("an answer that is no error is read although the manifest says to ignore it
   expect((await read(manifest(origin, { requester: { error_handler } }))).records).toEqual([{ id: 1 }]);
 });
 
+test("an error that the manifest calls a success ends the reading, and its answer is no record", async () => {
+  const pages = [[{ id: 1 }], [{ id: 2 }]];
+  const origin = await vendor((_request, response) => {
+    const page = pages.shift();
+    json(response, page ?? { message: "there is no such page" }, page ? 200 : 404);
+  });
+  const response_filters = [{ type: "HttpResponseFilter", http_codes: [404], action: "SUCCESS" }];
+  const paginator = {
+    pagination_strategy: { type: "PageIncrement", page_size: 1 },
+    page_token_option: { inject_into: "request_parameter", field_name: "page" },
+  };
+  const parts = { requester: { error_handler: { type: "DefaultErrorHandler", response_filters } }, paginator };
+  const retriever = { record_selector: { extractor: { type: "DpathExtractor", field_path: [] } } };
+  const { records } = await read(manifest(origin, { ...parts, retriever }));
+  expect(records).toEqual([{ id: 1 }, { id: 2 }]);
+});
+
 test("a filter without an action says what a failure means, and decides nothing", async () => {
   const answers: [number, unknown][] = [
     [503, {}],

@@ -88,9 +88,9 @@ function outcomeOf(
   response: HttpResponse,
   request: () => SentRequest,
 ): Outcome | undefined {
-  // To ignore an error is to go on without the answer. One that is none counts, as in the reference.
-  if (action === "success" || (action === "ignore" && response.status < 400)) return { response, request };
-  if (action === "ignore") return { ignored: message, answer: response };
+  // To ignore an error, or to call it a success, is to go on without the answer. One that is none counts, as in the reference.
+  if (action === "success" || action === "ignore")
+    return response.status < 400 ? { response, request } : { ignored: message, answer: response };
   if (action === "reset_pagination") return { reset: true };
   if (action === "reduce_page_size") return { tooMuch: message };
   if (action === "split_request_window") throw new WindowRefused(message);
