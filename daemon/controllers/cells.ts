@@ -9,7 +9,7 @@ import { cellStarter, isolationOf, noIsolation } from "./isolation.ts";
 export interface Cells {
   /** Starts the pool. */
   warm(): void;
-  take(): Promise<Cell>;
+  take(overtaken?: AbortSignal): Promise<Cell>;
   /** Waits for the first zygote; throws where none can be started. */
   isolation(): Promise<Isolation>;
   /** What is known by now; null before a first zygote has started. */
@@ -52,7 +52,7 @@ export function openCells(options: { size: number; allowWeak: boolean; log: Logg
 
   return {
     warm: () => void started(),
-    take: () => started().pool.take(),
+    take: (overtaken) => started().pool.take(overtaken),
     isolation: () => started().report,
     isolationNow: () => known,
     level: () => level,

@@ -50,7 +50,7 @@ export interface Instance {
 }
 
 export interface InstanceServices {
-  takeCell(): Promise<Cell>;
+  takeCell(overtaken?: AbortSignal): Promise<Cell>;
   readonly watchdog: Watchdog;
   readonly log: Logger;
   readonly clock: Clock;
@@ -101,7 +101,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
 
   async function boot(overtaken?: AbortSignal): Promise<LiveCell> {
     breaker.pass();
-    const cell = await services.takeCell();
+    const cell = await services.takeCell(overtaken);
     await loadCell(cell, loading, overtaken);
     const live: LiveCell = {
       cell,
