@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
 import { CONTRACT_FILES, HANDLER_FILES, isPassedOver, missingHandler } from "#contract/controller-files.ts";
-import { MagicError } from "#contract/errors.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
 import { type Problem, sortProblems } from "#contract/problem.ts";
 import type { ProjectConfig } from "#contract/project.ts";
 import { readProject } from "#contract/project-check.ts";
@@ -122,7 +122,9 @@ function checkController(folder: string, work: Work): void {
 }
 
 function checkContract(path: string, work: Work): void {
-  const { contract, problems } = readContract(readPlainFile(path), shownPath(path, work.cwd));
+  const content = contentOf(path, work);
+  if (!content) return;
+  const { contract, problems } = readContract(content, shownPath(path, work.cwd));
   work.problems.push(...problems);
   work.checked.push({
     file: shownPath(path, work.cwd),
@@ -132,6 +134,18 @@ function checkContract(path: string, work: Work): void {
   if (!contract) return;
   work.contracts.push({ file: shownPath(path, work.cwd), contract });
   refreshTypes(dirname(path), contract);
+}
+
+// One that cannot be read is a problem beside the others', as it is for the daemon.
+function contentOf(path: string, work: Work): Buffer | undefined {
+  try {
+    return readPlainFile(path);
+  } catch (error) {
+    if (!isMagicError(error)) throw error;
+    const why = (error.cause as Error).message;
+    problem(work, path, "contract_unreadable", `The contract cannot be read: ${why}.`, "Correct its permissions.");
+    return undefined;
+  }
 }
 
 /** Brings contract.types.ts up to date where there is one; a link could lead to any file of whoever validates, which would be overwritten. */

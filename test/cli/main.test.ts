@@ -329,13 +329,23 @@ test("of several scaffolds of one name at once, one makes it, and the others tak
   }
 });
 
-test("validate does not wait for a contract that is a pipe", async () => {
+test("a contract that cannot be read is a problem beside the others; validate does not wait for one that is a pipe", async () => {
   const inner = createSandbox();
   try {
-    mkdirSync(join(inner.folder, "odd"));
+    for (const name of ["odd", "unread", "wrong"]) mkdirSync(join(inner.folder, name));
     execFileSync("mkfifo", [join(inner.folder, "odd", "contract.yaml")]);
-    const { code, stderr } = await inner.magic(["validate", "odd"]);
-    expect([code, stderr.includes("not a file")]).toEqual([4, true]);
+    // Whoever reads it, root too, gets an error.
+    symlinkSync("/proc/self/mem", join(inner.folder, "unread", "contract.yaml"));
+    writeFileSync(join(inner.folder, "wrong", "contract.yaml"), "name: wrong\nversion: one\n");
+    const { code, stdout } = await inner.magic(["validate", "odd", "unread", "wrong", "--json"]);
+    expect(code).toBe(3);
+    const { problems } = JSON.parse(stdout) as { problems: { file: string; code: string; message: string }[] };
+    const unreadable = problems.filter((problem) => problem.code === "contract_unreadable");
+    expect(unreadable.map(({ file, message }) => `${file}: ${message}`)).toEqual([
+      "odd/contract.yaml: The contract cannot be read: it is not a file.",
+      expect.stringMatching(/^unread\/contract\.yaml: .*EIO/),
+    ]);
+    expect(problems.some(({ file }) => file === "wrong/contract.yaml")).toBe(true);
   } finally {
     await inner.dispose();
   }
