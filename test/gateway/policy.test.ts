@@ -42,6 +42,8 @@ function good(response: ServerResponse, body: string): void {
   response.end(streamed ? stream() : completion());
 }
 
+const silent: Upstream["answer"] = () => {};
+
 const failures: readonly [name: string, answer: Upstream["answer"], atA: number, atB: number, status: number][] = [
   ["429", error(429), 3, 1, 200],
   ["429 with a hint that fits", error(429, "x", { "retry-after-ms": "20" }), 3, 1, 200],
@@ -51,7 +53,7 @@ const failures: readonly [name: string, answer: Upstream["answer"], atA: number,
   ["503", error(503), 3, 1, 200],
   ["529", error(529), 3, 1, 200],
   ["502", error(502), 1, 1, 200],
-  ["a time-out before the headers", () => {}, 1, 1, 200],
+  ["a time-out before the headers", silent, 1, 1, 200],
   ["a reset", (response) => void response.socket?.destroy(), 1, 1, 200],
   ["400", error(400), 1, 0, 400],
   ["401", error(401), 1, 0, 401],
@@ -62,7 +64,7 @@ const failures: readonly [name: string, answer: Upstream["answer"], atA: number,
 describe.each([{ streamed: false }, { streamed: true }])("stream: $streamed", ({ streamed }) => {
   test.each(failures)("%s", async (_name, answer, atA, atB, status) => {
     a.answer = answer;
-    const { chat } = await testGateway(config());
+    const { chat } = await testGateway(config(answer === silent ? {} : { timeout_ms: 20_000 }));
     const answered = await chat({ model: "p", stream: streamed });
     expect([a.requests.length, b.requests.length, answered.status]).toEqual([atA, atB, status]);
     expect(answered.headers["x-magic-attempts"]).toBe(String(atA + atB));
