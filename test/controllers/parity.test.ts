@@ -299,3 +299,15 @@ test("the fake store has room for as many keys as a controller's own", async () 
     message: "all holds 10000 keys, and no more fit",
   });
 });
+
+test("a unit test sees errors among a line's fields as the log has them", async () => {
+  const handler = async ({ log }: HandlerRequest<unknown>) => {
+    const error = Object.assign(new TypeError("broken"), { code: "E_BROKEN" });
+    log.error("held", { error, big: 1n, own: { toJSON: () => "own" } });
+    log.error("bare", error as never);
+    return {};
+  };
+  const { logs } = await testHandler(handler, { folder: join(root, "controllers", "all") }).invoke({});
+  const said = { name: "TypeError", message: "broken", code: "E_BROKEN", stack: expect.stringContaining("broken\n") };
+  expect(logs.map(({ fields }) => fields)).toEqual([{ error: said, big: "1", own: "own" }, said]);
+});

@@ -96,10 +96,22 @@ export function createRequest<Input>(
   return { request, logs };
 }
 
+/** Of an error JSON has what was added to it alone, and of a bigint nothing: those among the fields are said. */
+function readable(value: unknown): unknown {
+  if (typeof value === "bigint") return String(value);
+  if (!(value instanceof Error) || "toJSON" in value) return value;
+  const { name, message, stack } = value;
+  return { name, message, stack, ...(value as object) };
+}
+
 /** A line is kept though its fields are not JSON. */
 function fieldsOf(fields: unknown): Record<string, unknown> {
   try {
-    return (asJson(fields) ?? {}) as Record<string, unknown>;
+    const said = readable(fields ?? {});
+    const text = JSON.stringify(said, function (this: unknown, _name, value: unknown) {
+      return this === said ? readable(value) : value;
+    });
+    return JSON.parse(text) as Record<string, unknown>;
   } catch (error) {
     return { fields_unreadable: (error as Error).message };
   }

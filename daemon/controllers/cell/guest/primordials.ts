@@ -15,6 +15,7 @@ export const stringifyJson: (value: unknown) => string | undefined = JSON.string
 export const min = Math.min;
 const createNull = Object.create as (prototype: null) => Record<string, never>;
 export const defineProperty = Object.defineProperty;
+export const keysOf: (object: object) => string[] = Object.keys;
 export const StringOf = String;
 export const ErrorOf = Error;
 export const PromiseOf = Promise;

@@ -16,6 +16,8 @@ import {
   bufferOver,
   byteLength,
   defineProperty,
+  ErrorOf,
+  keysOf,
   parseJson,
   StringOf,
   stringifyJson,
@@ -118,10 +120,31 @@ export function logText(level: string, text: unknown, fields: unknown): string {
 
 function lineText(level: string, message: string, fields: unknown): string {
   try {
-    return stringifyJson({ level, message, fields }) ?? "";
+    return stringifyJson({ level, message, fields: readable(fields) }) ?? "";
   } catch (thrown) {
     return stringifyJson({ level, message, fields: { fields_unreadable: fromThrown(thrown).message } }) ?? "";
   }
+}
+
+/** Of an error JSON has what was added to it alone, and of a bigint nothing: those among the fields are said. */
+function readable(fields: unknown): unknown {
+  if (typeof fields !== "object" || fields === null) return fields;
+  if (fields instanceof ErrorOf) return errorData(fields);
+  const names = keysOf(fields);
+  let own: Record<string, unknown> | undefined;
+  for (let at = 0; at < names.length; at++) {
+    const name = names[at] as string;
+    const value = (fields as Record<string, unknown>)[name];
+    const said = typeof value === "bigint" ? StringOf(value) : value instanceof ErrorOf ? errorData(value) : value;
+    if (said === value) continue;
+    own ??= { ...fields };
+    own[name] = said;
+  }
+  return own ?? fields;
+}
+
+function errorData(error: object): object {
+  return typeof (error as { toJSON?: unknown }).toJSON === "function" ? error : { ...fromThrown(error), ...error };
 }
 
 async function ask(invocation: Invocation, op: string, args: unknown, signal?: AbortSignal): Promise<Answer> {
