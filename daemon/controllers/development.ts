@@ -1,5 +1,4 @@
 // The development sessions of a runtime, by id: each serves what its folder holds now.
-
 import { MagicError } from "#contract/errors.ts";
 import { onAbort } from "#shared/abort.ts";
 import type { RuntimeMetrics } from "./metrics.ts";

@@ -1,6 +1,5 @@
 // Following a daemon's log. The last cursor seen is kept, so that a lost connection or a restarted daemon costs no line and
 // doubles none. A reader that does not keep up holds the socket back: nothing piles up here.
-
 import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import WebSocket from "ws";

@@ -12,6 +12,7 @@ import type {
   SyncWorkerRequest,
 } from "#contract/sync.ts";
 import type { TokenKeeper } from "#contract/tokens.ts";
+import { onAbort } from "./abort.ts";
 import { answerState } from "./state-ipc.ts";
 import { memoryTokens, REFRESH_GRACE_MS, serveTokens, type TokenServer } from "./token-ipc.ts";
 
@@ -82,13 +83,6 @@ function once(
     const worker = (options.start ?? startWorker)();
     const send = (request: SyncWorkerRequest) => worker.connected && worker.send(request, () => {});
     const tokens = serveTokens(options.tokens ?? memoryTokens(), send);
-    let cancelled = false;
-    const cancel = () => {
-      send({ type: "cancel" });
-      if (!cancelled) setTimeout(() => killWhenIdle(worker, tokens), CANCEL_GRACE_MS).unref();
-      cancelled = true;
-    };
-    options.signal.addEventListener("abort", cancel, { once: true });
     // Counted, not measured: a machine that slept heard nothing either.
     const longestMs = spec.stall_timeout_s * 1000 + (options.silenceMs ?? SILENCE_MS);
     const lookMs = Math.min(1000, longestMs / 4);
@@ -108,14 +102,17 @@ function once(
     const ended = (how: string) => {
       tokens.end();
       clearInterval(watch);
-      options.signal.removeEventListener("abort", cancel);
+      forget();
       resolve({ how, silent: silentMs >= longestMs });
     };
     worker.on("error", (error) => ended(`with ${error.message}`));
     // Not "exit": the channel may still hold the outcome then.
     worker.on("close", (code, signal) => ended(signal ? `by ${signal}` : `with code ${code}`));
     send({ type: "run", spec });
-    if (options.signal.aborted) cancel();
+    const forget = onAbort(options.signal, () => {
+      send({ type: "cancel" });
+      setTimeout(() => killWhenIdle(worker, tokens), CANCEL_GRACE_MS).unref();
+    });
   });
 }
 
@@ -157,7 +154,6 @@ export function askWorker<T>(
     const worker = start();
     const tokens = serveTokens(keeper, (answer) => worker.connected && worker.send(answer, () => {}));
     const stop = () => killWhenIdle(worker, tokens);
-    signal.addEventListener("abort", stop, { once: true });
     worker.on("message", (reply: SyncWorkerReply) => {
       if (reply.type === "token") tokens.handle(reply);
       if (reply.type !== "answer") return;
@@ -168,10 +164,10 @@ export function askWorker<T>(
     worker.on("error", reject);
     worker.on("close", () => {
       tokens.end();
-      signal.removeEventListener("abort", stop);
+      forget();
       reject(new MagicError(signal.aborted ? "upstream_timeout" : "worker_lost"));
     });
     if (worker.connected) worker.send({ ...question, id: 1 } as SyncWorkerRequest, () => {});
-    if (signal.aborted) stop();
+    const forget = onAbort(signal, stop);
   });
 }

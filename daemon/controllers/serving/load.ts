@@ -1,5 +1,4 @@
 // Loads a controller's module into a cell: in its time, and unless a newer version overtakes it.
-
 import { MagicError } from "#contract/errors.ts";
 import { onAbort } from "#shared/abort.ts";
 import { bundleName, type StackMapper } from "../bundle/stack.ts";

@@ -1,5 +1,4 @@
 // The browser's way through a provider's OAuth: a page on loopback, good once, takes the outcome; and `magic connection authorize`.
-
 import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,5 +1,4 @@
 // magic daemon start: the same document whether it was started now or runs already.
-
 import { type StartOptions, type StartResult, startDaemon, tellCrash } from "#client/daemon/connect.ts";
 import { daemonDocument, readCrashNote } from "#client/daemon/files.ts";
 import { inspectDaemon, keepDaemon } from "#client/daemon/inspect.ts";

@@ -1,6 +1,5 @@
 // magic webhook listen: receives events on this machine, verifies and prints them. Without --secret it subscribes by itself and
 // unsubscribes when it ends; the daemon must be allowed to reach it (egress.allow_private in magic.yaml).
-
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { ApiClient } from "#client/http.ts";

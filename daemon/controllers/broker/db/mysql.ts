@@ -1,5 +1,4 @@
 // MySQL and MariaDB for db:query: one transaction of a session that is reset afterwards. A login with FILE or SUPER is refused.
-
 import { createConnection, type Connection as MysqlConnection } from "mysql2/promise";
 import { MagicError } from "#contract/errors.ts";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";

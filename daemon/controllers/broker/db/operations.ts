@@ -1,5 +1,4 @@
 // db:query: one statement, or a transaction that lives no longer than its invocation.
-
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import { onAbort } from "#shared/abort.ts";
 import { listOf, textOf } from "../arguments.ts";

@@ -1,6 +1,5 @@
 // PostgreSQL for db:query. Each use is one transaction of a session that keeps nothing: READ ONLY where the grant says read, rolled back
 // in the end, so that no setting of it lives on. A login that could reach beyond the database is refused.
-
 import pg from "pg";
 import { MagicError } from "#contract/errors.ts";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
