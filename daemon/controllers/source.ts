@@ -2,7 +2,7 @@
 import { readFile, realpath, stat } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { ControllerContract } from "#contract/controller.ts";
-import { CONTRACT_FILES } from "#contract/controller-files.ts";
+import { CONTRACT_FILES, unreadableContract } from "#contract/controller-files.ts";
 import type { SourceProblem } from "#contract/wire/controllers.ts";
 import { openBundler } from "./bundle/bundler.ts";
 import { digestOf } from "./bundle/digest.ts";
@@ -86,7 +86,8 @@ function missing(file: string): ContractReading {
 }
 
 function unreadable(file: string, why: string): ContractReading {
-  return withProblem(file, "contract_unreadable", `The contract cannot be read: ${why}.`, "Correct its permissions.");
+  const { message, fix } = unreadableContract(why);
+  return withProblem(file, "contract_unreadable", message, fix);
 }
 
 function withProblem(file: string, code: string, message: string, fix: string): ContractReading {

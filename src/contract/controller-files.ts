@@ -17,6 +17,11 @@ export interface MissingHandler {
 
 const ALMOST = /^(?:handlers?|index)\.[cm]?([jt])s(x?)$/i;
 
+/** What to say of a contract that is there; `why` it cannot be read is a clause. */
+export function unreadableContract(why: string): { readonly message: string; readonly fix: string } {
+  return { message: `The contract cannot be read: ${why}.`, fix: "Correct its permissions." };
+}
+
 /** What to say of a folder with these files, none of which is a handler: one of them may be meant as one. */
 export function missingHandler(files: readonly string[]): MissingHandler {
   const almost = files.toSorted().find((name) => ALMOST.test(name));

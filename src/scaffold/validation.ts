@@ -3,7 +3,13 @@ import { existsSync, lstatSync, readdirSync, readFileSync, statSync } from "node
 import { basename, dirname, join, resolve } from "node:path";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
-import { CONTRACT_FILES, HANDLER_FILES, isPassedOver, missingHandler } from "#contract/controller-files.ts";
+import {
+  CONTRACT_FILES,
+  HANDLER_FILES,
+  isPassedOver,
+  missingHandler,
+  unreadableContract,
+} from "#contract/controller-files.ts";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import { type Problem, sortProblems } from "#contract/problem.ts";
 import type { ProjectConfig } from "#contract/project.ts";
@@ -142,8 +148,8 @@ function contentOf(path: string, work: Work): Buffer | undefined {
     return readPlainFile(path);
   } catch (error) {
     if (!isMagicError(error)) throw error;
-    const why = (error.cause as Error).message;
-    problem(work, path, "contract_unreadable", `The contract cannot be read: ${why}.`, "Correct its permissions.");
+    const { message, fix } = unreadableContract((error.cause as Error).message);
+    problem(work, path, "contract_unreadable", message, fix);
     return undefined;
   }
 }

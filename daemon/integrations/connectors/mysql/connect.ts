@@ -136,13 +136,11 @@ export async function connectMysql(options: {
     });
   } catch (error) {
     connection.destroy();
-    const told =
-      error instanceof RangeError
-        ? noServer()
-        : reached && (error as { code?: string }).code === "ETIMEDOUT"
-          ? Object.assign(error as Error, { message: "what accepted the connection sent no greeting in 10 s" })
-          : error;
-    throw mysqlError(told, options.side, `connecting to ${socketPath ?? `${host}:${port}`}/${database ?? ""}`);
+    throw mysqlError(
+      connectFailure(error, reached),
+      options.side,
+      `connecting to ${socketPath ?? `${host}:${port}`}/${database ?? ""}`,
+    );
   }
   return {
     database,
@@ -189,6 +187,15 @@ function mayGreet(first: Buffer): boolean {
 }
 
 const noServer = () => new Error("what answers there does not speak MySQL's protocol");
+
+/** `reached`: something has accepted the connection. */
+function connectFailure(error: unknown, reached: boolean): unknown {
+  // The driver read beyond the end of what came.
+  if (error instanceof RangeError) return noServer();
+  const code = "ETIMEDOUT";
+  if (!reached || (error as { code?: string }).code !== code) return error;
+  return Object.assign(new Error("what accepted the connection sent no greeting in 10 s"), { code });
+}
 
 // Longer than PostgreSQL's: a table that is copied waits a second time, at its end.
 const LONGEST_WAIT_S = 16;
