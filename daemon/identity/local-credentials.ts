@@ -44,5 +44,6 @@ function parse(text: string, path: string): LocalCredentials {
   } catch {
     // Told below, without the text: it may hold credentials.
   }
-  throw new MagicError("state_unusable", `${path} is damaged: remove it, and new credentials are made.`);
+  const next = "Restore it from a copy, or remove it: new credentials are made.";
+  throw new MagicError("state_unusable", `${path} is damaged.`, { extra: { next } });
 }

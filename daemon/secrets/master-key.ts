@@ -45,7 +45,9 @@ function read(file: string): Buffer | undefined {
   }
   const key = masterKeyOf(text);
   if (key === undefined)
-    throw new MagicError("state_unusable", `the master key ${file} is damaged; restore it from a copy`);
+    throw new MagicError("state_unusable", `the master key ${file} is damaged`, {
+      extra: { next: "Restore it from a copy; what it sealed cannot be read without it." },
+    });
   if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600);
   return key;
 }

@@ -186,7 +186,8 @@ test("a pipe where a file of the state belongs is not waited for", async () => {
   await mkdir(join(folder, "logs"), { recursive: true, mode: 0o700 });
   for (const name of ["credentials.json", "logs/daemon.log", "logs/daemon.out"])
     execFileSync("mkfifo", [join(folder, name)]);
-  const failure = { code: "state_unusable", detail: expect.stringContaining("credentials.json is damaged") };
+  const next = "Restore it from a copy, or remove it: new credentials are made.";
+  const failure = { code: "state_unusable", detail: expect.stringContaining("credentials.json is damaged"), next };
   expect(await start(made)).toMatchObject({ code: 1, failure });
   await rm(join(folder, "credentials.json"));
   expect(await start(made)).toMatchObject({ code: 0 });
