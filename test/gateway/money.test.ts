@@ -324,12 +324,17 @@ test.each([false, true])(
         return (await chat(body)).text;
       };
       given = "priority";
-      expect(await ask("priority")).toContain('"cost_usd":0.000055');
+      const served = await ask("priority");
+      expect(served).toContain('"cost_usd":0.000055');
+      // In a stream beside its finish reason, where LangChain looks for it, and in its last chunk.
+      expect(served.split('"service_tier":"priority"')).toHaveLength(streamed ? 3 : 2);
       expect(sent.at(-1)).toMatchObject({ serviceTier: asked });
       await ask("fast");
       expect(sent.at(-1)).toMatchObject({ serviceTier: asked });
       given = provider === "google" ? "standard" : "default";
-      expect(await ask("priority")).toContain('"cost_usd":0.00002');
+      const downgraded = await ask("priority");
+      expect(downgraded).toContain('"cost_usd":0.00002');
+      expect(downgraded).toContain('"service_tier":"default"');
       expect(await ask("default")).toContain('"cost_usd":0.00002');
       expect(sent.at(-1)).not.toHaveProperty("serviceTier");
       await expect(ask("scale")).rejects.toThrow("flex and priority");

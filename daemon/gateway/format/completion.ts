@@ -1,6 +1,6 @@
 // OpenAI's chat completion and its stream's chunks, as this gateway gives them out. Types only; usage is in usage.ts.
 // `reasoning_content`, `reasoning_details`, `extra_content`, `images` and `usage.cost_usd` are additions that the specification's open objects allow.
-import type { WireUsage } from "./usage.ts";
+import type { ShownTier, WireUsage } from "./usage.ts";
 
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter" | "function_call";
 
@@ -80,6 +80,8 @@ export interface ChatCompletion {
   readonly model: string;
   readonly choices: readonly Choice[];
   readonly usage: WireUsage;
+  /** On which tier it was served, where the provider says so. */
+  readonly service_tier?: ShownTier;
   readonly system_fingerprint?: string;
 }
 
@@ -116,5 +118,6 @@ export interface ChatChunk {
   readonly created: number;
   readonly model: string;
   readonly choices: readonly ChunkChoice[];
+  readonly service_tier?: ShownTier;
   readonly usage?: WireUsage | null;
 }

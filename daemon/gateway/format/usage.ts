@@ -26,11 +26,17 @@ export interface TokenUsage {
 /** OpenAI's, beside the usual one. */
 export const serviceTiers = ["flex", "priority", "scale"] as const;
 export type ServiceTier = (typeof serviceTiers)[number];
+export type ShownTier = ServiceTier | "default";
 
 /** The tier of a name. `fast` is OpenAI's newer name of `priority`, which its answers go on to say. */
 export function tierNamed(name: unknown): ServiceTier | undefined {
   const tier = name === "fast" ? "priority" : name;
   return serviceTiers.find((one) => one === tier);
+}
+
+/** How OpenAI's answers name a tier of another wire's: the usual one is `default`, which Gemini calls `standard`. Undefined for one that they have not. */
+export function shownTier(name: unknown): ShownTier | undefined {
+  return name === "standard" || name === "default" ? "default" : tierNamed(name);
 }
 
 /** The usage with the tier that an answer names; the same object for the usual one, and for none. */

@@ -11,7 +11,7 @@ import type {
 } from "#daemon/gateway/format/completion.ts";
 import { estimateUsage } from "#daemon/gateway/format/estimate.ts";
 import { isLegacy } from "#daemon/gateway/format/modern.ts";
-import { type TokenUsage, wireUsage } from "#daemon/gateway/format/usage.ts";
+import { shownTier, type TokenUsage, wireUsage } from "#daemon/gateway/format/usage.ts";
 import type { ReadContext } from "./wire.ts";
 
 export interface AnswerChoice {
@@ -34,6 +34,8 @@ export interface Answer {
   readonly model: string | null;
   readonly choices: readonly AnswerChoice[];
   readonly usage: TokenUsage;
+  /** The tier that it was served on, by the provider's own name. */
+  readonly tier?: unknown;
 }
 
 /** What an answer that says nothing of its tokens is charged for, the same as in a stream. */
@@ -51,6 +53,7 @@ export function estimatedUsage(choices: readonly AnswerChoice[], { request }: Re
 /** The JSON body, and the usage that was priced. */
 export function completionBody(answer: Answer, context: ReadContext): { body: Buffer; usage: TokenUsage } {
   const legacy = isLegacy(context.request);
+  const tier = shownTier(answer.tier);
   const completion: ChatCompletion = {
     id: answer.id ?? `chatcmpl-${context.requestId}`,
     object: "chat.completion",
@@ -58,6 +61,7 @@ export function completionBody(answer: Answer, context: ReadContext): { body: Bu
     model: answer.model ?? context.target.model,
     choices: answer.choices.map((choice, index) => wireChoice(choice, index, legacy)),
     usage: wireUsage(answer.usage, context.cost(answer.usage)),
+    ...(tier && { service_tier: tier }),
   };
   return { body: Buffer.from(JSON.stringify(completion)), usage: answer.usage };
 }

@@ -10,7 +10,7 @@ import type {
 import { estimateUsage } from "#daemon/gateway/format/estimate.ts";
 import { isLegacy } from "#daemon/gateway/format/modern.ts";
 import { type ChunkWriter, chunkWriter, DONE } from "#daemon/gateway/format/sse.ts";
-import { type TokenUsage, wireUsage } from "#daemon/gateway/format/usage.ts";
+import { shownTier, type TokenUsage, wireUsage } from "#daemon/gateway/format/usage.ts";
 import type { Emit, ReadContext } from "./wire.ts";
 
 /** An answer's pieces as OpenAI's chunks, written as they come. `index`: the choice, 0 where a wire has but one. */
@@ -31,6 +31,8 @@ export interface ChunkStream {
   /** The next piece of a call's arguments; `call` as `toolCall` gave it. */
   toolArguments(call: number, text: string, index?: number): void;
   finish(reason: FinishReason, index?: number): void;
+  /** On which tier the provider says that it serves, by its own name: said with each finish reason, and with the usage. */
+  served(tier: unknown): void;
   /** The usage chunk, if asked for, and `[DONE]`. */
   end(usage: TokenUsage): void;
   /** True from the first content on: text, reasoning, a tool call, a finish reason. */
@@ -56,6 +58,7 @@ export function chunkStream(context: ReadContext, emit: Emit): ChunkStream {
   let characters = 0;
   let thought = 0;
   let drawn = false;
+  let tier: ReturnType<typeof shownTier>;
 
   // The first chunk of a choice says its role.
   function open(index: number): ChunkWriter {
@@ -115,14 +118,17 @@ export function chunkStream(context: ReadContext, emit: Emit): ChunkStream {
       emit(open(index).delta(index, delta));
     },
     finish(reason, index = 0) {
-      emit(open(index).finish(index, legacy && reason === "tool_calls" ? "function_call" : reason));
+      emit(open(index).finish(index, legacy && reason === "tool_calls" ? "function_call" : reason, tier));
+    },
+    served(name) {
+      tier = shownTier(name) ?? tier;
     },
     end(usage) {
       if (finished) return;
       finished = true;
       const cost = context.cost(usage);
       writer ??= chunkWriter({ id, created: context.created, model }, asked);
-      if (asked) emit(writer.usage(wireUsage(usage, cost)));
+      if (asked) emit(writer.usage(wireUsage(usage, cost), tier));
       emit(DONE);
     },
     started: () => started,

@@ -63,10 +63,11 @@ export function readConverse(body: Buffer, context: ReadContext, thoughts: Thoug
   const counted = converseUsage(answer["usage"], answer["additionalModelResponseFields"], () =>
     estimatedUsage([choice], context),
   );
-  const usage = onTier(counted, fields(answer["serviceTier"])["type"]);
+  const tier = fields(answer["serviceTier"])["type"];
+  const usage = onTier(counted, tier);
   const said = choice.text !== "" || toolCalls.length > 0;
   if (isGivenUp(answer["stopReason"]) && !said) throw givenUp(string(answer["stopReason"]), usage);
-  return completionBody({ id: null, model: null, choices: [choice], usage }, context);
+  return completionBody({ id: null, model: null, choices: [choice], usage, tier }, context);
 }
 
 // A text with its sources: the sources have no place in OpenAI's form, the text is the answer's.

@@ -128,6 +128,7 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
       case "metadata":
         counted = { ...counted, ...fields(event["usage"]) };
         tier = fields(event["serviceTier"])["type"];
+        chunks.served(tier);
         break;
     }
     if (stop !== null && (isCount(counted["inputTokens"]) || isCount(counted["outputTokens"]))) complete(stop);

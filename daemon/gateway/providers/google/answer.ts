@@ -24,10 +24,11 @@ export function readAnswer(body: Buffer, context: ReadContext, signatures: Thoug
   const choices: AnswerChoice[] = candidates.map((candidate) => choiceOf(candidate, context, signatures));
   if (choices.length === 0) choices.push({ text: "", reasoning: "", toolCalls: [], finish: "content_filter" });
   const usage = googleUsage(answer["usageMetadata"]) ?? estimatedUsage(choices, context);
+  const tier = fields(answer["usageMetadata"])["serviceTier"];
   const first = string(candidates[0]?.["finishReason"]);
   if (isGivenUp(first) && choices.every(isEmpty)) throw givenUp(first, usage);
   const id = string(answer["responseId"]) || null;
-  return completionBody({ id, model: string(answer["modelVersion"]) || null, choices, usage }, context);
+  return completionBody({ id, model: string(answer["modelVersion"]) || null, choices, usage, tier }, context);
 }
 
 function isEmpty({ text, toolCalls, images }: AnswerChoice): boolean {

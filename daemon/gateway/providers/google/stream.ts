@@ -86,6 +86,7 @@ export function googleDecoder(context: ReadContext, emit: Emit, signatures: Thou
     if (one["error"]) throw new UpstreamError(googleError(one["error"], 200, context.target));
     chunks.identify(string(one["responseId"]), string(one["modelVersion"]));
     counted = googleUsage(one["usageMetadata"]) ?? counted;
+    chunks.served(fields(one["usageMetadata"])["serviceTier"]);
     if (fields(one["promptFeedback"])["blockReason"]) blocked = true;
     for (const candidate of list(one["candidates"]).map(fields)) take(candidate);
   }
