@@ -32,8 +32,8 @@ import type { EmbeddingRequest, Provider, ProviderKind } from "./providers/adapt
 import { type BreakerOptions, createBreakers } from "./routing/breaker.ts";
 import { explanationOf, untilRefused } from "./routing/explain.ts";
 import { createMeasurements } from "./routing/measurements.ts";
-import { considerRoute, type RouterParts } from "./routing/plan.ts";
-import { shapeOf } from "./routing/request-shape.ts";
+import { considerRoute, dropsUnsupported, type RouterParts } from "./routing/plan.ts";
+import { callerKey, shapeOf } from "./routing/request-shape.ts";
 import { withinBudgets } from "./routing/within-budgets.ts";
 import type { GatewayStores } from "./stores.ts";
 import type { Work } from "./work.ts";
@@ -162,20 +162,29 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
       warm();
     },
     async explain({ body, principal, controller }) {
-      if (hasPriced(engagement)) await catalogue.load();
+      const current = engagement;
+      if (hasPriced(current)) await catalogue.load();
       const asked = withMessages(body);
       // What is no request is refused before it has a route.
       const request = chatRequest(asked);
       const call = { operation: "chat", body, principal, controller } as const;
       const shape = shapeOf(call);
       const spender = spenderOf(principal, shape.user, controller);
-      const accounts = accountsOf(engagement, principal, controller, spender, clock.now());
+      const accounts = accountsOf(current, principal, controller, spender, clock.now());
       const plan = await withinBudgets(
-        considerRoute(engagement, router, { ...call, body: asked }, shape),
+        considerRoute(current, router, { ...call, body: asked }, shape),
         budgets,
         accounts,
       );
-      return explanationOf(untilRefused(plan, request), shape, principal, router);
+      const asking = {
+        request,
+        raw: null,
+        requestId: "",
+        dropUnsupported: dropsUnsupported(current, call),
+        user: principal.gateway?.user ?? null,
+        caller: callerKey(principal),
+      };
+      return explanationOf(await untilRefused(plan, asking), shape, principal, router);
     },
     usage: (query) => ledger.usage(query),
     flush: () => ledger.flush(),
@@ -196,7 +205,7 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
 function withMessages(body: GatewayCall["body"]): GatewayCall["body"] {
   const { messages = [] } = body;
   const none = Array.isArray(messages) && messages.length === 0;
-  return none ? { ...body, messages: [{ role: "user", content: "" }] } : body;
+  return none ? { ...body, messages: [{ role: "user", content: "Hello" }] } : body;
 }
 
 function hasPriced(engagement: Engagement): boolean {

@@ -347,6 +347,46 @@ test("a body that its first provider refuses as invalid goes nowhere, and one th
   expect((await explain("sandbox/echo", principal({ environment: "sandbox" }))).decision).toBe(null);
 });
 
+test("what only the translation for a provider finds is explained as the call would be refused, and no image is fetched for it", async () => {
+  const { chat, gateway } = await testGateway({
+    providers: {
+      anthropic: { api_key: "k", base_url: a.url },
+      google: { api_key: "k", base_url: a.url },
+      bedrock: { api_key: "k", region: "us-east-1", base_url: a.url },
+    },
+  });
+  const image = (url: string) => ({ type: "image_url", image_url: { url } });
+  const file = (file_data: string) => ({ type: "file", file: { filename: "x", file_data } });
+  const models = ["anthropic/claude-haiku-4-5", "google/gemini-2.5-flash", "bedrock/amazon.nova-lite-v1:0"];
+  const refused = [
+    image("data:image/png,raw"),
+    image(`data:image/tiff;base64,${Buffer.from("II*").toString("base64")}`),
+    image("ftp://example.com/x.png"),
+    file("data:application/zip;base64,UEsDBA=="),
+    { type: "text", text: " " },
+  ];
+  let refusals = 0;
+  for (const model of models)
+    for (const part of refused) {
+      const body = { model, messages: [{ role: "user", content: [part] }] };
+      const { decision, candidates } = await gateway.explain({ body, principal: principal(), controller: null });
+      a.answer = (response) => void response.writeHead(500).end("{}");
+      const { status, json } = await chat(body);
+      const said = status === 400 ? (json["error"] as { message: string }).message : null;
+      if (said) refusals++;
+      expect([model, part, decision && null, candidates[0]?.reason]).toEqual([model, part, null, said]);
+      expect(decision === null).toBe(said !== null);
+    }
+  expect(refusals).toBeGreaterThan(10);
+  a.requests.length = 0;
+  const body = { model: models[2], messages: [{ role: "user", content: [image(`${a.url}/x.png`)] }] };
+  const { decision } = await gateway.explain({ body, principal: principal(), controller: null });
+  expect([decision?.model, a.requests]).toEqual([models[2], []]);
+  expect(
+    (await gateway.explain({ body: { model: models[0] }, principal: principal(), controller: null })).decision,
+  ).not.toBe(null);
+});
+
 test("a candidate that is no provider's model says why: several serve it, it is a policy, its provider is not configured", async () => {
   const { chat } = await testGateway({
     providers: { openai: { api_key: "k", base_url: a.url }, azure: { api_key: "k", base_url: a.url } },

@@ -3,7 +3,6 @@
 // Adding one: its name in `providerTypes` of the contract, a folder here; the compiler then names what it lacks.
 import type { providerTypes } from "#contract/project-gateway.ts";
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
-import type { RequestProblem } from "#daemon/gateway/format/strict.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import type { AbortNotice } from "#shared/abort.ts";
 import type { Failure } from "./failure.ts";
@@ -156,8 +155,8 @@ export interface Provider {
   readonly kind: ProviderKind;
   /** What this provider cannot do of this request: for `route explain`, for the choice of a candidate, and for the 400. */
   unsupported(request: ChatRequest, model: string): readonly Unsupported[];
-  /** What is wrong with a request, where that is looked for before anything is sent. */
-  problem?(request: ChatRequest): RequestProblem | null;
+  /** What `chat` would refuse by itself, for explanations: nothing is sent, and no image fetched. Null for what would be sent. */
+  refusal?(call: ChatCall, target: Target): Promise<Failure | null>;
   /** The `max_tokens` that would be sent, where that is more than what the request and the model's own limit say. */
   longestAnswer?(request: ChatRequest, target: Target): number;
   /**

@@ -1,8 +1,8 @@
 // The decision before the call: what would be asked of whom, what it may cost, and why the others would not be asked.
 import type { Principal } from "#contract/identity.ts";
 import type { RouteCandidate, RouteExplanation } from "#contract/wire/route.ts";
-import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import { dollars, type Price } from "#daemon/gateway/pricing/price.ts";
+import type { ChatCall } from "#daemon/gateway/providers/adapter.ts";
 import { PICO_PER_DOLLAR } from "#shared/money.ts";
 import type { BreakerState } from "./breaker.ts";
 import type { Considered } from "./candidate.ts";
@@ -13,11 +13,11 @@ import type { RequestShape } from "./request-shape.ts";
  * The plan up to the first candidate that would refuse the request as invalid: such a refusal is the answer, whoever else stands behind. A call
  * comes to it when its turn comes.
  */
-export function untilRefused(plan: Plan, request: ChatRequest): Plan {
-  for (const [at, { provider }] of plan.candidates.entries()) {
-    const problem = provider.problem?.(request);
-    if (!problem) continue;
-    const { detail: reason, param } = problem;
+export async function untilRefused(plan: Plan, call: ChatCall): Promise<Plan> {
+  for (const [at, { provider, target }] of plan.candidates.entries()) {
+    const refusal = await provider.refusal?.(call, target);
+    if (!refusal) continue;
+    const { message: reason, param } = refusal;
     const out = new Set(plan.candidates.slice(at));
     const considered = plan.considered.map((one) =>
       one.candidate && out.has(one.candidate) ? { ...one, objection: "invalid" as const, reason, param } : one,

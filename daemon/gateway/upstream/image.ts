@@ -51,6 +51,18 @@ export function imageFetcher(
   };
 }
 
+const UNSEEN: Image = { mediaType: "image/png", data: Buffer.from("\x89PNG\r\n\x1a\n", "latin1") };
+
+/** In the place of a fetcher where nothing may be sent: some image, for every URL that one would be asked for at. */
+export async function imageUnseen(url: string, param: string): Promise<Image> {
+  try {
+    parse(url);
+    return UNSEEN;
+  } catch (error) {
+    throw placed(error, param);
+  }
+}
+
 async function fetchImage(
   dispatcher: Dispatcher,
   url: string,

@@ -2,7 +2,7 @@
 import type { Dispatcher } from "undici";
 import { isMagicError } from "#contract/errors.ts";
 import { failureOf } from "#daemon/gateway/upstream/exchange.ts";
-import { imageFetcher } from "#daemon/gateway/upstream/image.ts";
+import { imageFetcher, imageUnseen } from "#daemon/gateway/upstream/image.ts";
 import type { FailureOutcome, Provider } from "../adapter.ts";
 import { type Checked, checkCall } from "../check.ts";
 import { UpstreamError } from "../failure.ts";
@@ -29,6 +29,20 @@ export function chatOver(wire: Wire, dispatcher: Dispatcher, images: Dispatcher)
       return Promise.resolve(unprepared(error));
     }
     return preparing instanceof Promise ? preparing.then(send, unprepared) : send(preparing);
+  };
+}
+
+/** What the checks and the translation refuse. */
+export function refusalOver(wire: Wire): NonNullable<Provider["refusal"]> {
+  return async (call, target) => {
+    const checked = checkCall(call, target, wire.unsupported);
+    if ("kind" in checked) return checked.failure;
+    try {
+      await wire.prepare(checked.call, target, { fetchImage: imageUnseen });
+      return null;
+    } catch (error) {
+      return unprepared(error).failure;
+    }
   };
 }
 

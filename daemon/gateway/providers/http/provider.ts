@@ -4,7 +4,7 @@ import { strictProblem } from "#daemon/gateway/format/strict.ts";
 import type { Provider } from "../adapter.ts";
 import type { EmbeddingWire, Wire } from "../wire.ts";
 import { attempt } from "./attempt.ts";
-import { chatOver } from "./chat.ts";
+import { chatOver, refusalOver } from "./chat.ts";
 import { EmbeddingReading } from "./reading.ts";
 
 /** `images`: the way to what callers name, beside the one to the provider. */
@@ -18,7 +18,7 @@ export function httpProvider(wire: Wire, dispatcher: Dispatcher, images = dispat
     unsupported,
     chat: chatOver(wire, dispatcher, images),
     ...(longestAnswer && { longestAnswer }),
-    ...(!wire.passesThrough && { problem: strictProblem }),
+    ...(!wire.passesThrough && { refusal: refusalOver(wire) }),
   };
   return embeddings ? { ...base, embed: embedOver(wire, embeddings, dispatcher) } : base;
 }

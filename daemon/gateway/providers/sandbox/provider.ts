@@ -29,27 +29,41 @@ import { embed, MAX_DIMENSIONS, MAX_NUMBERS, sizeOf } from "./embedding.ts";
 export const sandboxProvider: Provider = {
   kind: "sandbox",
   unsupported: (request) => (strictProblem(request) ? [] : supportOf("sandbox", request)),
-  problem: strictProblem,
+  refusal: async (call, target) => {
+    const answered = answerTo(call, target);
+    return "kind" in answered ? answered.failure : null;
+  },
   chat,
   embed: embeddings,
 };
 
+interface Answered {
+  readonly answer: SandboxAnswer;
+  readonly request: ChatRequest;
+  /** Parameters that were left out. */
+  readonly dropped: readonly string[];
+}
+
 async function chat(call: ChatCall, target: Target, options: AttemptOptions): Promise<ChatOutcome> {
-  const checked = checkCall(call, target, (request) => supportOf("sandbox", request));
-  if ("kind" in checked) return checked;
-  const { request } = checked.call;
-  let answer: SandboxAnswer;
-  try {
-    answer = answerFor(request, target.seed ?? 1);
-  } catch (error) {
-    if (error instanceof UpstreamError) return { kind: "failure", failure: error.failure, usage: null };
-    throw error;
-  }
-  const { dropped } = checked;
+  const answered = answerTo(call, target);
+  if ("kind" in answered) return answered;
+  const { answer, request, dropped } = answered;
   const notes: Notes = { dropped, responseFormat: structured(request) ? "native" : undefined };
   if (request.stream) return stream(answer, request, target, options, notes);
   const body = Buffer.from(JSON.stringify(completion(answer, target, options)));
   return { kind: "completion", body, usage: answer.usage, notes };
+}
+
+function answerTo(call: ChatCall, target: Target): Answered | FailureOutcome {
+  const checked = checkCall(call, target, (request) => supportOf("sandbox", request));
+  if ("kind" in checked) return checked;
+  const { request } = checked.call;
+  try {
+    return { answer: answerFor(request, target.seed ?? 1), request, dropped: checked.dropped };
+  } catch (error) {
+    if (error instanceof UpstreamError) return { kind: "failure", failure: error.failure, usage: null };
+    throw error;
+  }
 }
 
 function structured(request: ChatRequest): boolean {
