@@ -342,6 +342,16 @@ test.each([false, true])(
   },
 );
 
+test("the sandbox at a price reserves what it will say, however long that is", async () => {
+  const { gateway, chat } = await testGateway({ prices: { "sandbox/echo": { input: 0, output: 1 } } });
+  const who = (id: string, budget_usd: number) => principal({ id, environment: "sandbox" }, { budget_usd });
+  const body = { model: "sandbox/echo", messages: [{ role: "user", content: "x".repeat(40_000) }] };
+  const { decision } = await gateway.explain({ body, principal: who("gt_any", 1), controller: null });
+  expect(decision?.estimated_cost_usd).toBe(0.01);
+  await expect(chat(body, { principal: who("gt_poor", 0.0099) })).rejects.toMatchObject({ code: "insufficient_quota" });
+  expect((await chat(body, { principal: who("gt_able", 0.01) })).headers["x-magic-cost-usd"]).toBe("0.01");
+});
+
 test("what a call may cost at most includes the thinking that comes on top, and scripts that take more tokens", async () => {
   const aws = { region: "us-east-1", access_key_id: "a", secret_access_key: "s" };
   const { gateway } = await testGateway({

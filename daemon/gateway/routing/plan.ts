@@ -15,7 +15,7 @@ import { located, ofNoProvider, type Resolution, resolveModel, unknownTo } from 
 import type { ChatRequest } from "#daemon/gateway/format/request.ts";
 import type { Catalogue } from "#daemon/gateway/pricing/catalogue.ts";
 import { attachmentsAtMost } from "#daemon/gateway/pricing/estimate.ts";
-import { worstCost } from "#daemon/gateway/pricing/price.ts";
+import { freePrice, worstCost } from "#daemon/gateway/pricing/price.ts";
 import type { Provider, ProviderKind, Target } from "#daemon/gateway/providers/adapter.ts";
 import type { Breakers } from "./breaker.ts";
 import type { Candidate, Considered, Objection } from "./candidate.ts";
@@ -162,8 +162,11 @@ function considerCandidate(question: Question, entry: PolicyCandidate): Consider
   const target = targetOf(configured, entry.model);
   const price = priceFor(engagement, parts.catalogue, configured, entry.model);
   const contextLength = publishedFor(parts.catalogue, configured, entry.model)?.contextLength ?? null;
-  const longest = Math.max(longestAnswer(shape, target), own(provider, call, target));
-  const worst = price && worstCost(price, longestPrompt(call, shape, entry.model, contextLength), longest, shape);
+  const longest = () => Math.max(longestAnswer(shape, target), own(provider, call, target));
+  const worst =
+    price === freePrice
+      ? 0
+      : price && worstCost(price, longestPrompt(call, shape, entry.model, contextLength), longest(), shape);
   const candidate = { name, configured, provider, target, weight: entry.weight, price, contextLength, worst };
   if (!price && !engagement.allowUnpriced) return out("unpriced", unpricedAdvice(name), "model", candidate);
   // The count is an estimate: only the vendor refuses a request that was pinned to its model.

@@ -33,6 +33,12 @@ export const sandboxProvider: Provider = {
     const answered = answerTo(call, target);
     return "kind" in answered ? answered.failure : null;
   },
+  // It knows no limit but the request's; what it will say is known beforehand.
+  longestAnswer(request, target) {
+    if (strictProblem(request)) return 0;
+    const answer = answerOrRefusal(request, target);
+    return "kind" in answer ? 0 : answer.usage.output;
+  },
   chat,
   embed: embeddings,
 };
@@ -58,8 +64,13 @@ function answerTo(call: ChatCall, target: Target): Answered | FailureOutcome {
   const checked = checkCall(call, target, (request) => supportOf("sandbox", request));
   if ("kind" in checked) return checked;
   const { request } = checked.call;
+  const answer = answerOrRefusal(request, target);
+  return "kind" in answer ? answer : { answer, request, dropped: checked.dropped };
+}
+
+function answerOrRefusal(request: ChatRequest, target: Target): SandboxAnswer | FailureOutcome {
   try {
-    return { answer: answerFor(request, target.seed ?? 1), request, dropped: checked.dropped };
+    return answerFor(request, target.seed ?? 1);
   } catch (error) {
     if (error instanceof UpstreamError) return { kind: "failure", failure: error.failure, usage: null };
     throw error;
