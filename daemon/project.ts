@@ -1,5 +1,6 @@
 // magic.yaml as the daemon sees it: read, checked, `${env:NAME}` filled in, watched. An edit that is not valid changes nothing:
 // the last good configuration stays in force, and the log says what is wrong and where.
+import { isUtf8 } from "node:buffer";
 import { existsSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -70,7 +71,10 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
   const reload = async (): Promise<boolean> => {
     const text = await settled().catch((error: Error) => error);
     if (text instanceof Error) {
-      logger.error("project.unreadable", { message: text.message });
+      const { message } = text;
+      const fix = "Correct that.";
+      problems = [{ file: PROJECT_FILE, line: 1, column: 1, pointer: "", code: "unreadable", message, fix }];
+      logger.error("project.unreadable", { message });
       return false;
     }
     if (text === state.text) {
@@ -78,7 +82,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
       return true;
     }
     // Taken away, it is a project with every default; there and empty, it is an accident.
-    const found = text === "" && existsSync(path) ? readEmpty() : interpret(text, env);
+    const found = text.trim() === "" && existsSync(path) ? readEmpty() : interpret(text, env);
     if (!("state" in found)) {
       problems = found.problems;
       if (text !== refused) logger.error("project.invalid", { problems: problems.map(problemLine) });
@@ -127,7 +131,10 @@ async function textOf(path: string): Promise<string> {
   try {
     // A pipe or a device could be waited for, or read, without end.
     if (!(await stat(path)).isFile()) throw new Error("it is not a file");
-    return await readFile(path, "utf8");
+    const bytes = await readFile(path);
+    // Letters that are none would stand in a key or a name as others.
+    if (!isUtf8(bytes)) throw new Error("it is not valid UTF-8");
+    return bytes.toString("utf8");
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "ENOENT") return "";

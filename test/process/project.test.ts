@@ -136,7 +136,14 @@ test("a broken edit keeps the last good configuration, and the next good one com
   expect(opened.problems()).toEqual([]);
   await save("");
   await expect.poll(() => opened.problems(), { timeout: 25_000 }).toMatchObject([{ code: "empty" }]);
-  expect(opened.current().environment?.seed).toBe(2);
+  for (const [accident, code] of [
+    ["  \n\n", "empty"],
+    [Buffer.from("version: 1\nsecrets: { K: caf\xe9 }\n", "latin1"), "unreadable"],
+  ] as const) {
+    await writeFile(join(root, "magic.yaml"), accident);
+    await expect.poll(() => opened.problems(), { timeout: 25_000 }).toMatchObject([{ code }]);
+    expect(opened.current().environment?.seed).toBe(2);
+  }
   await rm(join(root, "magic.yaml"));
   await expect.poll(() => opened.current(), { timeout: 25_000 }).toEqual({});
   expect(seeds).toEqual([2, undefined]);

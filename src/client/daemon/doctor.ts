@@ -102,16 +102,16 @@ function diskCheck({ root, env }: DoctorOptions): Check {
 function projectCheck(root: string, unset: readonly string[]): Check {
   const name = PROJECT_FILE;
   const next = "Correct it; until then the last good one stays in force.";
-  let text = "";
+  let written = Buffer.alloc(0);
   try {
     if (!statSync(join(root, PROJECT_FILE)).isFile()) throw new Error("it is not a file");
-    text = readFileSync(join(root, PROJECT_FILE), "utf8");
+    written = readFileSync(join(root, PROJECT_FILE));
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code !== "ENOENT") return { name, status: "failed", detail: `it cannot be read: ${message}`, next };
   }
-  if (text.trim() === "") return { name, status: "ok", detail: "none: every default" };
-  const { problems } = readProject(text, PROJECT_FILE);
+  if (written.toString("latin1").trim() === "") return { name, status: "ok", detail: "none: every default" };
+  const { problems } = readProject(written, PROJECT_FILE);
   if (problems.length === 0 && unset.length > 0)
     return {
       name,
