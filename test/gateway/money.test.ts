@@ -72,6 +72,20 @@ describe("golden costs", () => {
     expect(of("x")).toBe(null);
   });
 
+  test("no price is so high that a call costs no number: a budget holds", async () => {
+    upstream.answer = (response) =>
+      void response.writeHead(200, { "content-type": "application/json" }).end(completion());
+    const { chat } = await testGateway({
+      providers: { openai: { api_key: "k", base_url: `${upstream.url}/v1` } },
+      prices: { "openai/x": { input: 1e303, output: 1e303 } },
+    });
+    const poor = principal({ id: "gt_poor" }, { budget_usd: 1 });
+    await expect(chat({ model: "openai/x" }, { principal: poor })).rejects.toMatchObject({
+      code: "insufficient_quota",
+    });
+    expect(Number((await chat({ model: "openai/x" })).headers["x-magic-cost-usd"])).toBeGreaterThan(9007);
+  });
+
   // Dollars per million tokens of the vendors' price pages: input / cached / cache write / output (reasoning is output).
   test.each([
     // 0.15 / 0.075 / - / 0.60: 900 x 0.15 + 100 x 0.075 + 50 x 0.6

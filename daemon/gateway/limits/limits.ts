@@ -109,7 +109,7 @@ function refusal(
     requests_per_minute: `${most} requests per minute`,
     tokens_per_minute: `${most} tokens per minute`,
   };
-  const left = limit === "tokens_per_minute" ? `, of which ${Math.max(0, most - used)} are left` : "";
+  const left = limit === "tokens_per_minute" ? `, of which ${Math.max(0, most - used)} are left,` : "";
   return new MagicError(
     "rate_limited",
     `The gateway's limit of ${words[limit]} (gateway.limits.${limit})${left} is reached; try again in ${seconds} s.`,

@@ -46,7 +46,8 @@ export interface PriceOverride {
 
 /** Pico-dollars per token of a price in dollars per million tokens: whole ones, unless it has more than six decimals. */
 function perToken(dollarsPerMillion: number): number {
-  const pico = dollarsPerMillion * 1e6;
+  // None is infinite: of that no token at all would cost NaN.
+  const pico = Math.min(dollarsPerMillion * 1e6, Number.MAX_SAFE_INTEGER);
   const whole = Math.round(pico);
   return Math.abs(pico - whole) < 1e-6 ? whole : pico;
 }
