@@ -287,6 +287,26 @@ test("what is served on a service tier costs what magic.yaml says of it, whole a
   expect((await gateway.models(principal())).filter(({ id }) => id.includes("@"))).toEqual([]);
 });
 
+test("ultrafast goes to OpenAI, and an answer that says so is passed on as it came, at its price", async () => {
+  const tier = (text: string) => text.replaceAll('"model":"m"', '"model":"m","service_tier":"ultrafast"');
+  upstream.answer = (response, _request, body) => {
+    const streamed = body.includes('"stream":true');
+    response.writeHead(200, { "content-type": streamed ? "text/event-stream" : "application/json" });
+    response.end(tier(streamed ? stream() : completion()));
+  };
+  const { chat } = await testGateway({
+    providers: { openai: { api_key: "k", base_url: `${upstream.url}/v1` } },
+    prices: { "openai/m": { input: 1, output: 2 }, "openai/m@ultrafast": { input: 6, output: 12 } },
+  });
+  const asked = { model: "openai/m", service_tier: "ultrafast" };
+  const { json } = await chat(asked);
+  expect(json).toMatchObject({ service_tier: "ultrafast", usage: { cost_usd: 0.00012 } });
+  expect(JSON.parse(upstream.requests[0]?.body ?? "")).toMatchObject({ service_tier: "ultrafast" });
+  const { text } = await chat({ ...asked, stream: true, stream_options: { include_usage: true } });
+  expect(text).toContain('"cost_usd":0.00012');
+  expect(text.split('"service_tier":"ultrafast"').length - 1).toBe(4);
+});
+
 test.each([false, true])(
   "Gemini's and Bedrock's service tiers are asked for, and cost what magic.yaml says where they were given (streamed: %s)",
   async (streamed) => {
@@ -351,7 +371,7 @@ test.each([false, true])(
       expect(downgraded).toContain('"service_tier":"default"');
       expect(await ask("default")).toContain('"cost_usd":0.00002');
       expect(sent.at(-1)).not.toHaveProperty("serviceTier");
-      await expect(ask("scale")).rejects.toThrow("flex and priority");
+      for (const other of ["scale", "ultrafast"]) await expect(ask(other)).rejects.toThrow("flex and priority");
     }
   },
 );

@@ -24,7 +24,7 @@ export interface TokenUsage {
 }
 
 /** OpenAI's, beside the usual one. */
-export const serviceTiers = ["flex", "priority", "scale"] as const;
+export const serviceTiers = ["flex", "priority", "scale", "ultrafast"] as const;
 export type ServiceTier = (typeof serviceTiers)[number];
 export type ShownTier = ServiceTier | "default";
 

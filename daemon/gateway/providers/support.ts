@@ -82,12 +82,12 @@ export const parameters: readonly {
 /** The tier as Gemini and Bedrock call it as well; undefined for the usual one. */
 export function sharedTier({ service_tier: named }: ChatRequest): "flex" | "priority" | undefined {
   const tier = tierNamed(named);
-  return tier === "scale" ? undefined : tier;
+  return tier === "flex" || tier === "priority" ? tier : undefined;
 }
 
-/** OpenAI's other tier, which they have not. */
-export function ownTier({ service_tier: tier }: ChatRequest): Unsupported[] {
-  if (tier !== "scale") return [];
+/** OpenAI's other tiers, which they have not. */
+export function ownTier(request: ChatRequest): Unsupported[] {
+  if (!tierNamed(request.service_tier) || sharedTier(request)) return [];
   return [{ param: "service_tier", reason: "its service tiers are flex and priority", droppable: true }];
 }
 

@@ -268,7 +268,7 @@ export const chatRequestSchema = {
       additionalProperties: { type: "string", maxLength: 512 },
     },
     store: booleanOrNull,
-    service_tier: { enum: ["auto", "default", "flex", "scale", "priority", "fast", null] },
+    service_tier: { enum: ["auto", "default", "flex", "scale", "priority", "fast", "ultrafast", null] },
     drop_unsupported: booleanOrNull,
   },
 };

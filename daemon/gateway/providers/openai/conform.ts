@@ -3,14 +3,14 @@
 // answer, so each check is a few comparisons; only what fails is mended, and only then is an answer written anew.
 import { fields, isObject, list, string } from "#contract/json-object.ts";
 import type { FinishReason } from "#daemon/gateway/format/completion.ts";
-import { cachedBeside, count, countsOf, isCount } from "#daemon/gateway/format/usage.ts";
+import { cachedBeside, count, countsOf, isCount, serviceTiers } from "#daemon/gateway/format/usage.ts";
 import { failure, UpstreamError } from "../failure.ts";
 import { freshId } from "../tool-id.ts";
 import { type Calls, isCustom, mendedPieces } from "./streamed-calls.ts";
 
 export type Fields = Record<string, unknown>;
 
-const tiers: ReadonlySet<unknown> = new Set(["auto", "default", "flex", "scale", "priority", "fast", null, undefined]);
+const tiers: ReadonlySet<unknown> = new Set(["auto", "default", ...serviceTiers, "fast", null, undefined]);
 const finishes: ReadonlySet<unknown> = new Set(["stop", "length", "tool_calls", "content_filter", "function_call"]);
 const roles: ReadonlySet<unknown> = new Set(["developer", "system", "user", "assistant", "tool", undefined]);
 
