@@ -16,6 +16,9 @@ interface Annotated {
   readonly enum?: readonly unknown[];
 }
 
+/** Looked at: each alternative of a choice has its own, and no more than MAX_PROBLEMS are shown. */
+const MOST_ERRORS = 10 * MAX_PROBLEMS;
+
 /** For schemas of ours: that they are schemas is tested, and would cost each start a tenth of a second. */
 export function compileCheck(schema: TSchema): ValidateFunction {
   const ajv = new Ajv2020({
@@ -28,18 +31,35 @@ export function compileCheck(schema: TSchema): ValidateFunction {
 /** The places where the document does not fit the schema. */
 export function checkAgainst(source: Source, validate: ValidateFunction): Problem[] {
   if (validate(source.value)) return [];
-  const errors = validate.errors ?? [];
-  // A failed choice says more than each alternative's complaints.
-  const choices = new Set(
-    errors
-      .filter(({ keyword }) => keyword === "anyOf" || keyword === "oneOf")
-      .map(({ schemaPath }) => `${schemaPath}/`),
-  );
-  const inChoice = ({ schemaPath }: ErrorObject) => [...choices].some((choice) => schemaPath.startsWith(choice));
+  const errors = (validate.errors ?? []).slice(0, MOST_ERRORS);
+  const hidden = hiddenByChoices(errors);
   return errors
-    .filter((error) => !inChoice(error) && error.keyword !== "if")
+    .filter((error) => !hidden.has(error) && error.keyword !== "if")
     .slice(0, MAX_PROBLEMS)
     .map((error) => toProblem(source, error));
+}
+
+// A failed choice says more than each alternative's complaints, but where only one of them is of the value's type: that one was meant.
+function hiddenByChoices(errors: readonly ErrorObject[]): ReadonlySet<ErrorObject> {
+  const hidden = new Set<ErrorObject>();
+  for (const [end, choice] of errors.entries()) {
+    if (choice.keyword !== "anyOf" && choice.keyword !== "oneOf") continue;
+    const { schemaPath, instancePath } = choice;
+    const isWithin = (error: ErrorObject | undefined) =>
+      error?.schemaPath.startsWith(`${schemaPath}/`) && `${error.instancePath}/`.startsWith(`${instancePath}/`);
+    // They stand right before it.
+    let start = end;
+    while (isWithin(errors[start - 1])) start--;
+    const within = errors.slice(start, end);
+    const alternativeOf = (error: ErrorObject) => error.schemaPath.slice(schemaPath.length + 1).split("/", 1)[0];
+    const otherTypes = new Set(
+      within.filter((error) => error.keyword === "type" && error.instancePath === instancePath).map(alternativeOf),
+    );
+    const meant = new Set(within.map(alternativeOf)).difference(otherTypes);
+    if (meant.size === 1) hidden.add(choice);
+    for (const error of within) if (meant.size !== 1 || !meant.has(alternativeOf(error))) hidden.add(error);
+  }
+  return hidden;
 }
 
 type Body = Pick<Problem, "code" | "message" | "fix">;
@@ -125,6 +145,13 @@ function describe(source: Source, error: ErrorObject, schema: Annotated, name: s
       };
     case "uniqueItems":
       return { code: "duplicate_item", message: `${name} lists the same value twice.`, fix: "Remove one of the two." };
+    case "anyOf":
+    case "oneOf":
+      return {
+        code: "invalid",
+        message: `${name} is ${found}, which has none of the forms that it may have.`,
+        fix: fixOf(schema),
+      };
     case "minItems":
       return { code: "empty_list", message: `${name} lists nothing.`, fix: fixOf(schema) };
     default:

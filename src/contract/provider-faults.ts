@@ -1,6 +1,6 @@
 // What of a provider in magic.yaml no request can carry: an address that leads nowhere, and what HTTP lets stand in no header. Looked at as it
 // is written, and again once `${env:NAME}` is filled in, which is where line ends of files come from.
-import type { ProviderConfig } from "./project-gateway.ts";
+import { env, type ProviderConfig } from "./project-gateway.ts";
 
 export interface ProviderFault {
   /** Within the provider. */
@@ -18,20 +18,33 @@ const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const CONNECTION = /^(?:connection|content-length|expect|keep-alive|transfer-encoding|upgrade)$/i;
 const REGION = /^[A-Za-z0-9-]+$/;
 const inHeaders = ["api_key", "access_key_id", "session_token"] as const;
+const credentials = [...inHeaders, "secret_access_key"] as const;
+/** As shells, Compose and others write it. */
+const OTHER_REFERENCE = /^\$\{(?!env:[A-Za-z_]\w*\}$)[^}]*\}$/;
 
 /** What is wrong; a reference that is not filled in yet is left for later. */
 export function providerFaults(provider: ProviderConfig): ProviderFault[] {
   const { base_url: url, region, headers = {} } = provider;
   const faults: ProviderFault[] = [];
   const isFilled = (text: string | undefined): text is string => !!text && !text.includes("${env:");
-  if (isFilled(url) && URL.parse(url) === null)
+  const address = isFilled(url) ? URL.parse(url) : undefined;
+  if (address === null)
     faults.push({ path: ["base_url"], problem: "is no URL", fix: "Write, for example, `http://127.0.0.1:11434/v1`." });
+  if (address?.username || address?.password)
+    faults.push({
+      path: ["base_url"],
+      problem: "holds credentials, which are not sent from there",
+      fix: "Write them into `api_key`, or into `authorization` under `headers`.",
+    });
   if (isFilled(region) && !REGION.test(region.trim()))
     faults.push({ path: ["region"], problem: "is no AWS region", fix: "Write, for example, `us-east-1`." });
   const unsent = "holds a character that no header can carry";
   for (const key of inHeaders)
     if (isFilled(provider[key]) && !VALUE.test(provider[key].trim()))
       faults.push({ path: [key], problem: unsent, fix: "Write the key as its vendor gave it." });
+  for (const key of credentials)
+    if (OTHER_REFERENCE.test(provider[key]?.trim() ?? ""))
+      faults.push({ path: [key], problem: "is no reference to the environment", fix: `Write \`${env("NAME")}\`.` });
   for (const [name, value] of Object.entries(headers)) {
     const path = ["headers", name];
     if (!TOKEN.test(name)) faults.push({ path, problem: "is no header's name", fix: "Correct it." });

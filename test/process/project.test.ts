@@ -45,6 +45,8 @@ test("what no request can carry is refused where it stands in the file, and left
   const gateway = {
     providers: {
       openai: { api_key: "sk-\u20ac", base_url: "http://a:99999/v1" },
+      anthropic: { api_key: `\${ANTHROPIC_API_KEY}`, base_url: "https://user:pass@proxy.example" },
+      google: { api_key: `\${env:}` },
       bedrock: { region: "us east 1", session_token: "a\nb" },
       mine: {
         type: "openai",
@@ -64,6 +66,9 @@ test("what no request can carry is refused where it stands in the file, and left
   expect(problems.map(({ pointer }) => pointer.slice("/gateway/providers/".length))).toEqual([
     "openai/api_key",
     "openai/base_url",
+    "anthropic/api_key",
+    "anthropic/base_url",
+    "google/api_key",
     "bedrock/region",
     "bedrock/session_token",
     "mine/base_url",
@@ -72,6 +77,18 @@ test("what no request can carry is refused where it stands in the file, and left
     "mine/headers/c",
   ]);
   expect(JSON.stringify(problems)).not.toContain("\u20ac");
+});
+
+test("of a choice the alternative that was meant says what is wrong with it, entry by entry", () => {
+  const candidates = [{ model: "a/b", weight: -1 }, { model: "a/b", wieght: 1 }, "", 5, { weight: 1 }, "a/b"];
+  const { problems } = readProject(JSON.stringify({ gateway: { policies: { p: { candidates } } } }), "magic.yaml");
+  expect(problems.map(({ pointer, code }) => `${pointer.split("/").slice(5).join("/")} ${code}`)).toEqual([
+    "0/weight out_of_range",
+    "1/wieght unknown_key",
+    "2 invalid",
+    "3 invalid",
+    "4/model missing_key",
+  ]);
 });
 
 test("a name that every object inherits is nobody's secret, database or alias", async () => {
