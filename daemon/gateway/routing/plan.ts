@@ -162,11 +162,8 @@ function considerCandidate(question: Question, entry: PolicyCandidate): Consider
   const target = targetOf(configured, entry.model);
   const price = priceFor(engagement, parts.catalogue, configured, entry.model);
   const contextLength = publishedFor(parts.catalogue, configured, entry.model)?.contextLength ?? null;
-  const longest = () => Math.max(longestAnswer(shape, target), own(provider, call, target));
-  const worst =
-    price === freePrice
-      ? 0
-      : price && worstCost(price, longestPrompt(call, shape, entry.model, contextLength), longest(), shape);
+  const most = price === freePrice ? 0 : longest(provider, call, shape, target);
+  const worst = price && worstCost(price, longestPrompt(call, shape, entry.model, contextLength), most, shape);
   const candidate = { name, configured, provider, target, weight: entry.weight, price, contextLength, worst };
   if (!price && !engagement.allowUnpriced) return out("unpriced", unpricedAdvice(name), "model", candidate);
   // The count is an estimate: only the vendor refuses a request that was pinned to its model.
@@ -192,10 +189,15 @@ function longestPrompt(
 }
 
 // Thinking comes on top of `max_tokens` at some wires, and one that demands a `max_tokens` gets one.
-function own({ longestAnswer: of }: Provider, { operation, body }: Asking, target: Target): number {
-  const longest = of && operation === "chat" ? of(body as unknown as ChatRequest, target) : 0;
+function longest(
+  { longestAnswer: of }: Provider,
+  { operation, body }: Asking,
+  shape: RequestShape,
+  target: Target,
+): number {
+  const own = of && operation === "chat" ? of(body as unknown as ChatRequest, target) : 0;
   // An explanation is asked for with bodies that nobody has checked.
-  return Number.isFinite(longest) ? longest : 0;
+  return Math.max(longestAnswer(shape, target), Number.isFinite(own) ? own : 0);
 }
 
 function unsupportedBy(
