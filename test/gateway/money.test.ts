@@ -386,6 +386,18 @@ test("the sandbox at a price reserves what it will say, however long that is", a
   expect((await chat(body, { principal: who("gt_able", 0.01) })).headers["x-magic-cost-usd"]).toBe("0.01");
 });
 
+test("the sandbox at a price counts of a prompt what was reserved for it", async () => {
+  const { gateway, chat } = await testGateway({ prices: { "sandbox/echo": { input: 1, output: 0 } } });
+  const sandbox = principal({ environment: "sandbox" });
+  const many = Array.from({ length: 50 }, (_, index) => ({ role: "user", content: `${index}` }));
+  for (const messages of [many, [{ role: "user", content: "漢字".repeat(500) }]]) {
+    const body = { model: "sandbox/echo", messages };
+    const { decision } = await gateway.explain({ body, principal: sandbox, controller: null });
+    const { headers } = await chat(body, { principal: sandbox });
+    expect(Number(headers["x-magic-cost-usd"])).toBe(decision?.estimated_cost_usd);
+  }
+});
+
 test("what a call may cost at most includes the thinking that comes on top, and scripts that take more tokens", async () => {
   const aws = { region: "us-east-1", access_key_id: "a", secret_access_key: "s" };
   const { gateway } = await testGateway({

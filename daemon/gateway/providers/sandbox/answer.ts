@@ -1,11 +1,11 @@
 // What the sandbox answers: a pure function of the seed and the request. Text is the last user message again; schemas and tools are
 // obeyed; `stop`, `max_tokens`, `n` and `logprobs` act as they do at a real model.
 import { createHash } from "node:crypto";
-import { isObject } from "#contract/json-object.ts";
+import { fields, isObject } from "#contract/json-object.ts";
 import type { FinishReason, Logprobs, ToolCall } from "#daemon/gateway/format/completion.ts";
-import { estimatePrompt } from "#daemon/gateway/format/estimate.ts";
 import type { ChatRequest, Content } from "#daemon/gateway/format/request.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
+import { estimateChatTokens } from "#daemon/gateway/pricing/estimate.ts";
 import { invalid, stopsOf } from "../content.ts";
 import { seededRandom } from "./random.ts";
 import { sampleForSchema } from "./sample.ts";
@@ -81,7 +81,8 @@ export function answerFor(request: ChatRequest, seed: number): SandboxAnswer {
     id: `chatcmpl-${digest.slice(0, 29)}`,
     created: EPOCH + (Number.parseInt(digest.slice(0, 8), 16) % YEAR),
     choices,
-    usage: { input: estimatePrompt(request), cached: 0, cache_write: 0, output, reasoning: 0 },
+    // As many as are reserved for it: a budget that covers a call is never overspent by it.
+    usage: { input: estimateChatTokens(fields(request)), cached: 0, cache_write: 0, output, reasoning: 0 },
   };
 }
 

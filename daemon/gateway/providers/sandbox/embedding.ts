@@ -1,6 +1,6 @@
 // Embeddings without a model: unit vectors drawn from a hash of the text. The same text has the same vector; different texts are
 // nearly orthogonal. Enough to exercise a client and a vector store; means nothing.
-import { estimateTokens } from "#daemon/gateway/format/estimate.ts";
+import { estimateEmbeddingTokens } from "#daemon/gateway/pricing/estimate.ts";
 import type { EmbeddingRequest } from "#daemon/gateway/providers/adapter.ts";
 import { seededRandom } from "./random.ts";
 
@@ -17,7 +17,7 @@ export function sizeOf(request: EmbeddingRequest): { readonly vectors: number; r
 export function* embed(request: EmbeddingRequest, seed: number): Generator<{ embedding: object; tokens: number }> {
   const { dimensions } = sizeOf(request);
   for (const [index, input] of inputs(request.input).entries()) {
-    const tokens = typeof input === "string" ? Math.max(1, estimateTokens(input)) : input.length;
+    const tokens = estimateEmbeddingTokens(input);
     const vector = unitVector(`${seed}\n${typeof input === "string" ? input : input.join(" ")}`, dimensions);
     const embedding =
       request.encoding_format === "base64" ? Buffer.from(vector.buffer).toString("base64") : [...vector];
