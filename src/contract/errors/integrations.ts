@@ -29,7 +29,7 @@ export const integrationErrors = {
     status: 502,
     exit: "upstream",
     title: "The other system cannot be reached",
-    next: "Check host, port and network, and that the system is up.",
+    next: "Check host, port, TLS and network, and that the system is up.",
   },
   connection_lost: {
     actor: "upstream",

@@ -134,6 +134,29 @@ export function tearingProxy(target: () => net.Socket): Promise<TestProxy> {
   });
 }
 
+/** Changes a MySQL server's packet, the one that begins after `from` bytes; its header is the first four. */
+export function garblingProxy(
+  target: () => net.Socket,
+  from: number,
+  garble: (packet: Buffer) => unknown,
+): Promise<TestProxy> {
+  return proxyWith(target, (client, upstream) => {
+    let sent = 0;
+    let rest = Buffer.alloc(0);
+    client.on("data", (chunk) => upstream.write(chunk));
+    upstream.on("data", (chunk: Buffer) => {
+      rest = Buffer.concat([rest, chunk]);
+      while (rest.length >= 4 && rest.length >= 4 + rest.readUIntLE(0, 3)) {
+        const packet = rest.subarray(0, 4 + rest.readUIntLE(0, 3));
+        rest = rest.subarray(packet.length);
+        if (sent <= from && from < sent + packet.length) garble(packet);
+        sent += packet.length;
+        client.write(packet);
+      }
+    });
+  });
+}
+
 interface TestProxy {
   readonly port: number;
   close(): void;

@@ -13,7 +13,7 @@ import { runSync } from "#daemon/integrations/engine/run.ts";
 import { mysqlMissing, startMysql, type TestMysql } from "#test/mysql.ts";
 import { postgresMissing, startPostgres, type TestPostgres } from "#test/postgres.ts";
 import { temporaryFolder } from "#test/temporary.ts";
-import { cuttingProxy } from "./cuts.ts";
+import { cuttingProxy, garblingProxy } from "./cuts.ts";
 import { connect, specOf, sync } from "./harness.ts";
 
 describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
@@ -859,6 +859,25 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     const outcome = await sync({ from: through, object: "src.cut", to: pg, table: "cut" });
     proxy.close();
     expect(outcome).toMatchObject({ status: "failed", error: { code: "connection_lost" } });
+  });
+
+  test("what is no MySQL in the middle of a connection ends the run, and is no failure of the source's", async () => {
+    const { port } = new URL(my);
+    await source.query("CREATE TABLE garbled AS SELECT seq AS id, repeat('x', 100) AS t FROM seq_1_to_5000");
+    for (const garble of [
+      // The driver alone would take it for the next row.
+      (packet: Buffer) => packet.writeUInt8((packet.readUInt8(3) + 7) & 0xff, 3),
+      (packet: Buffer) => packet.fill(0xff, 5),
+    ]) {
+      const proxy = await garblingProxy(() => net.connect(Number(port), "127.0.0.1"), 200_001, garble);
+      const through = my.replace(`:${port}/`, `:${proxy.port}/`);
+      const outcome = await sync({ from: through, object: "src.garbled", to: pg, table: "garbled" });
+      proxy.close();
+      expect([String(garble), outcome]).toMatchObject([
+        String(garble),
+        { status: "failed", error: { code: "connection_lost" } },
+      ]);
+    }
   });
 
   test("wrong credentials, missing tables and dead servers are told apart", async () => {

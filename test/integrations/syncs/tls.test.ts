@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeCertificate } from "#daemon/http/tls/certificate.ts";
 import { openSource } from "#daemon/integrations/connectors/open.ts";
 import { folderOfFile } from "#test/temporary.ts";
+import { sync } from "./harness.ts";
 
 const folder = folderOfFile();
 const ca = join(folder, "ca.pem");
@@ -50,7 +51,7 @@ test("PostgreSQL and MySQL: the right name passes, another name does not", async
   ] as const)
     for (const [host, code] of [
       ["db.example", "credentials_rejected"],
-      ["other.example", "source_failed"],
+      ["other.example", "unreachable"],
     ] as const) {
       const { port } = server.address() as net.AddressInfo;
       const url = `${scheme}://u:p@${host}:${port}/x?sslmode=verify-full&sslrootcert=${ca}`;
@@ -76,13 +77,34 @@ test("sslmode=prefer takes a PostgreSQL server without TLS, require does not", a
   const { port } = plain.address() as net.AddressInfo;
   for (const [mode, code] of [
     ["prefer", "credentials_rejected"],
-    ["require", "source_failed"],
+    ["require", "unreachable"],
   ]) {
     const source = await openSource({ url: `postgres://u:p@127.0.0.1:${port}/x?sslmode=${mode}`, object: "x" });
     await expect(source.check()).rejects.toMatchObject({ code });
     await source.close();
   }
   plain.close();
+});
+
+test("a destination without TLS where the URL asks for it has refused no row: it is not reached", async () => {
+  const servers = {
+    postgres: await listen((socket) => socket.once("data", () => socket.write("N"))),
+    // 0x0800, CLIENT_SSL, among its abilities.
+    mysql: await listen((socket) => {
+      const without = Buffer.from(greeting);
+      without.writeUInt16LE(without.readUInt16LE(20) & ~0x0800, 20);
+      socket.write(packet(0, without));
+    }),
+  };
+  const table = join(folder, "t.csv");
+  writeFileSync(table, "a\n1\n");
+  for (const [scheme, server] of Object.entries(servers)) {
+    const { port } = server.address() as net.AddressInfo;
+    const url = `${scheme}://u:p@127.0.0.1:${port}/x?sslmode=require`;
+    const outcome = await sync({ from: table, object: "t", to: url, table: "x.t" });
+    server.close();
+    expect([scheme, outcome.error]).toMatchObject([scheme, { code: "unreachable" }]);
+  }
 });
 
 function listen(serve: (socket: net.Socket) => void): Promise<net.Server> {

@@ -5,7 +5,7 @@ import type { Connection, QueryOptions, SslOptions } from "mysql2";
 import { MagicError } from "#contract/errors.ts";
 import { pinnedSocket } from "#daemon/egress/pinned-socket.ts";
 import { databasePlace, madeOf, serverUrl } from "../../engine/server-url.ts";
-import { mysqlError } from "./errors.ts";
+import { garbled, mysqlError } from "./errors.ts";
 
 export interface MysqlLink {
   /** Rows as objects of text; bytes columns are not for this. With `values` each `?` stands for one, else for itself: names may hold it. */
@@ -92,6 +92,8 @@ export async function connectMysql(options: {
   socket.once("data", (first: Buffer) => {
     if (!mayGreet(first)) socket.destroy(noServer());
   });
+  // It would take what comes out of its turn for an answer, and warn of it alone.
+  connection.on("warn", (warning: Error) => socket.destroy(garbled(warning)));
   // What the driver destroys it answers no more: whoever waits would wait for ever, and undo nothing.
   const waiting = new Set<(error: Error) => void>();
   let killed = false;

@@ -1,5 +1,6 @@
 // MySQL's and MariaDB's errors as ours.
 import { type ErrorCode, isMagicError, MagicError } from "#contract/errors.ts";
+import { isTlsFailure } from "../../engine/tls-failure.ts";
 
 export interface ServerError extends Error {
   readonly code?: string;
@@ -55,9 +56,20 @@ export function isRowError(thrown: unknown): thrown is ServerError {
 
 export function mysqlError(thrown: unknown, side: "source" | "destination", doing: string): MagicError {
   if (isMagicError(thrown)) return thrown;
-  const error = thrown as ServerError;
+  const error = legible(thrown as ServerError);
   const message = error instanceof Error ? error.message || (error.code ?? "") : String(thrown);
   return new MagicError(codeOf(error, message, side), `${side} MySQL, ${doing}: ${message}`, { cause: thrown });
+}
+
+/** What came over the connection was not MySQL's. */
+export const garbled = (cause: Error) =>
+  new Error(`Connection lost: what came over it is not MySQL's protocol (${cause.message})`, { cause });
+
+// What is neither the server's word nor the socket's, which have a number or a code, the driver made of bytes that it could not read.
+function legible(error: ServerError): ServerError {
+  if (!(error instanceof Error) || error instanceof TypeError || error.errno !== undefined) return error;
+  const known = error.code !== undefined && !(error instanceof RangeError);
+  return known || /closed state|Connection lost|does not speak/.test(error.message) ? error : garbled(error);
 }
 
 function codeOf(error: ServerError, message: string, side: "source" | "destination"): ErrorCode {
@@ -65,7 +77,7 @@ function codeOf(error: ServerError, message: string, side: "source" | "destinati
   if (known) return known;
   const code = error.code ?? "";
   if (/^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ENOENT)$/.test(code)) return "unreachable";
-  if (/does not speak/.test(message)) return "unreachable";
+  if (/does not speak/.test(message) || isTlsFailure(error)) return "unreachable";
   if (/^(PROTOCOL_CONNECTION_LOST|ECONNRESET|EPIPE)$/.test(code) || /closed state|Connection lost/i.test(message))
     return "connection_lost";
   if (isRowError(error)) return "bad_record";

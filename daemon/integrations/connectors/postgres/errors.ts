@@ -1,5 +1,6 @@
 // PostgreSQL's errors as ours: SQLSTATE and socket errors -> a code of the catalogue and a sentence that says what to do.
 import { type ErrorCode, isMagicError, MagicError } from "#contract/errors.ts";
+import { isTlsFailure } from "../../engine/tls-failure.ts";
 
 export type Side = "source" | "destination";
 
@@ -81,10 +82,7 @@ function codeOf(error: ServerError, message: string, side: Side): ErrorCode {
   if (known) return known;
   if (code.startsWith("08") || lost.has(code) || /connection terminated|Connection ended|not queryable/i.test(message))
     return /timeout/i.test(message) ? "unreachable" : "connection_lost";
-  if (
-    unreachable.has(code) ||
-    /timeout expired|timeout exceeded|does not speak|establishing an SSL connection/i.test(message)
-  )
+  if (unreachable.has(code) || /timeout expired|timeout exceeded|does not speak/i.test(message) || isTlsFailure(error))
     return "unreachable";
   if (/password must be a string|no password|SASL|authentication/i.test(message)) return "credentials_rejected";
   return side === "source" ? "source_failed" : "destination_refused";
