@@ -388,6 +388,16 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     await source.query("DELETE FROM faded WHERE id = 1");
     expect((await sync(ends("faded"), { deletes: "soft" })).error).toBeNull();
     expect(await target.lines("faded", "id, _magic_deleted_at IS NOT NULL")).toEqual(["(1,t)", "(2,f)"]);
+    // By another key the rows there are no records that were refused: they cannot be told apart, or have no such column.
+    await source.query("INSERT INTO faded VALUES (3, 'c'); ALTER TABLE faded DROP CONSTRAINT faded_pkey, ADD n int");
+    await source.query("UPDATE faded SET n = id; ALTER TABLE faded ADD PRIMARY KEY (n)");
+    const refused = { error: { code: "schema_drift", message: expect.stringContaining("--deletes hard") } };
+    expect(await sync(ends("faded"), { deletes: "soft" })).toMatchObject(refused);
+    await target.query("ALTER TABLE faded ADD n int");
+    expect(await sync(ends("faded"), { deletes: "soft" })).toMatchObject(refused);
+    await target.query("UPDATE faded SET n = id");
+    expect((await sync(ends("faded"), { deletes: "soft" })).error).toBeNull();
+    expect(await target.lines("faded", "n, _magic_deleted_at IS NOT NULL")).toEqual(["(1,t)", "(2,f)", "(3,f)"]);
   });
 
   test("new columns are added, wider types widened, anything else stops the run and changes nothing", async () => {

@@ -11,6 +11,7 @@ import {
   type WriteSession,
 } from "../../engine/destination.ts";
 import { widened } from "../../engine/evolution.ts";
+import { sameKey } from "../../engine/keys.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import { keyOf } from "../../engine/rejects.ts";
 import type { RawStream } from "../../engine/source.ts";
@@ -205,7 +206,7 @@ function sessionOf(parts: Parts): WriteSession {
         if (loading.how === "append") return [];
         if (loading.how === "stage") return mergeStage(merging(), loading.table);
         if (loading.how === "shadow" && plan.deletes === "soft" && existing && !loading.stays)
-          await keepDeleted(link, final, loading.table, plan);
+          await keepDeleted(link, final, loading.table, plan, sameKey(existing.primaryKey, plan.primaryKey));
         const built = await finishTable({ link, target, existing, plan, loading, waiting: request.waiting });
         renames = built.renames;
         if (!loading.stays || !existing) return built.rejects;

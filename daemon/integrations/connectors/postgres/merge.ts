@@ -1,4 +1,5 @@
 // From the staging table into the destination's: upsert by key, duplicates, rows that have gone. All inside the run's transaction.
+import { MagicError } from "#contract/errors.ts";
 import { REJECTS_SHOWN, type Reject } from "#contract/sync.ts";
 import { DELETED_AT, type WritePlan } from "../../engine/destination.ts";
 import { DOUBLED } from "../../engine/keys.ts";
@@ -273,8 +274,14 @@ export async function takeOutDuplicates(
   return rejects.concat(rejectsOf(shown, Number(doubled[0]?.n ?? 0)));
 }
 
-/** A full refresh with soft deletes: rows of the old table that the new one lacks stay, marked. */
-export async function keepDeleted(link: PostgresLink, old: string, shadow: string, plan: WritePlan): Promise<void> {
+/** A full refresh with soft deletes: rows of the old table that the new one lacks stay, marked. `keyed`: the plan's key is the old table's own. */
+export async function keepDeleted(
+  link: PostgresLink,
+  old: string,
+  shadow: string,
+  plan: WritePlan,
+  keyed: boolean,
+): Promise<void> {
   // The rows that came have been numbered anew.
   const there = await link.rows<{ name: string }>(
     "SELECT attname AS name FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' AND (attidentity = '' OR attname::text = ANY ($2::text[]))",
@@ -282,9 +289,23 @@ export async function keepDeleted(link: PostgresLink, old: string, shadow: strin
   );
   const names = there.map(({ name }) => name).filter((name) => name !== DELETED_AT);
   const marked = names.length < there.length ? `coalesce(o.${ident(DELETED_AT)}, now())` : "now()";
-  const same = plan.primaryKey.map((name) => `n.${ident(name)} = o.${ident(name)}`).join(" AND ");
+  const key = plan.primaryKey;
+  const gone = `FROM ${old} o WHERE NOT EXISTS (SELECT FROM ${shadow} n WHERE ${sameKey(key, "n", "o")})`;
+  if (!keyed) {
+    const lacks = key.some((name) => !names.includes(name));
+    const one = identList(key, "o.");
+    const [unkeyed] = await link.rows<{ there: string }>(
+      `SELECT EXISTS (SELECT ${lacks ? `FROM ${old}` : `${gone} GROUP BY ${one} HAVING count(*) > 1 OR num_nulls(${one}) > 0`})::text AS there`,
+    );
+    if (unkeyed?.there === "true")
+      throw new MagicError(
+        "schema_drift",
+        `Rows of ${old} that have gone would stay, marked, and ${key.join(", ")} does not tell them apart, as it does the records now: bring the column in line there, or leave none of them (--deletes hard). Nothing was changed.`,
+      );
+    if (lacks) return;
+  }
   await link.run(
-    `INSERT INTO ${shadow} (${identList(names)}, ${ident(DELETED_AT)}) OVERRIDING SYSTEM VALUE SELECT ${identList(names, "o.")}, ${marked} FROM ${old} o WHERE NOT EXISTS (SELECT FROM ${shadow} n WHERE ${same})`,
+    `INSERT INTO ${shadow} (${identList(names)}, ${ident(DELETED_AT)}) OVERRIDING SYSTEM VALUE SELECT ${identList(names, "o.")}, ${marked} ${gone}`,
   );
 }
 
