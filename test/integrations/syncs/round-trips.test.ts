@@ -249,6 +249,10 @@ describe.skipIf(postgresMissing())("round trips", () => {
     writeFileSync(file, "id,t\r\n1,a\n2,b\r\n");
     expect(await run("ends_mixed")).toMatchObject({ status: "completed", records_synced: 2 });
     expect(await target.lines("ends_mixed")).toEqual(["(1,a)", "(2,b)"]);
+    // Translated for Windows twice.
+    writeFileSync(file, "id,t\r\r\n1,a\r\r\n2,b\r\r\n");
+    expect(await run("ends_twice")).toMatchObject({ status: "completed", records_synced: 2, records_rejected: 0 });
+    expect(await target.lines("ends_twice")).toEqual(["(1,a)", "(2,b)"]);
     writeFileSync(file, Buffer.from("id,caf\xe9\n1,a\n", "latin1"));
     expect((await run("ends_latin")).error).toMatchObject({ code: "source_failed" });
     writeFileSync(file, `id,${"c".repeat(64)}\n1,a\n`);

@@ -82,7 +82,7 @@ function rawCsv(file: Snapshot, start: number, checks: readonly FieldCheck[]): R
 interface Header {
   readonly names: string[];
   readonly delimiter: string;
-  /** What ends a record: line feeds with or without a carriage return, or carriage returns alone. */
+  /** What ends a record: line feeds with or without carriage returns, or carriage returns alone. */
   readonly ended: string[];
   /** The offset of the first record. */
   readonly start: number;
@@ -102,7 +102,7 @@ async function readHeader(file: Snapshot): Promise<Header> {
   const bytes = head.subarray(bomOf(head), end < 0 ? head.length : end);
   if (!isUtf8(bytes) || bytes.includes(0))
     throw new MagicError("source_failed", `${path} is not UTF-8 in its header line but ${otherEncoding(head)}.`);
-  const line = bytes.toString("utf8").replace(/\r?\n?$/, "");
+  const line = bytes.toString("utf8").replace(/\r*\n?$/, "");
   if (line === "") throw new MagicError("source_failed", `${path} is empty: a CSV file needs a header line.`);
   const names = namesIn(() => parse(line, { delimiter, relax_quotes: true }) as string[][], path);
   const seen = new Set<string>();
@@ -112,7 +112,7 @@ async function readHeader(file: Snapshot): Promise<Header> {
       throw new MagicError("source_failed", `${path}: two columns are named ${JSON.stringify(names[at])}.`);
     seen.add(names[at] ?? "");
   }
-  const ended = end > 0 && head[end - 1] === 13 ? ["\r"] : ["\r\n", "\n"];
+  const ended = end > 0 && head[end - 1] === 13 ? ["\r"] : ["\r\r\n", "\r\n", "\n"];
   return { names, delimiter, ended, start: end < 0 ? head.length : end };
 }
 
@@ -146,7 +146,13 @@ function endOf(bytes: Buffer, delimiters: Buffer): number {
       inside = !inside && opens;
     } else if (inside) continue;
     else if (bytes[at] === 10) return at + 1;
-    else if (bytes[at] === 13 && at + 1 < bytes.length && bytes[at + 1] !== 10) return at + 1;
+    else if (bytes[at] === 13) {
+      // A file that was translated twice has two before each line feed.
+      let after = at;
+      while (bytes[after] === 13) after++;
+      if (after < bytes.length && bytes[after] !== 10) return at + 1;
+      at = after - 1;
+    }
   }
   return -1;
 }
