@@ -34,3 +34,11 @@ export function nullCursorWarning(field: string, object: string): SyncFailure {
     message: `Some records of ${object} have no value in the cursor field ${JSON.stringify(field)}. Without a primary key only the first run reads such records: name one with --primary-key, or use full_refresh.`,
   };
 }
+
+/** What had the last run's greatest value has gone, so the object may be another one. With a key all of it is read then. */
+export function cursorWentBackWarning(field: string, object: string, before: string): SyncFailure {
+  return {
+    code: "cursor_went_back",
+    message: `The greatest ${JSON.stringify(field)} of ${object} was ${before.slice(0, 60)} and is lower now. Without a primary key only records beyond it are read: if the object was made anew, run a full refresh, or name a key.`,
+  };
+}

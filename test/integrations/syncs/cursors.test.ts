@@ -86,6 +86,46 @@ describe.skipIf(postgresMissing())("cursors", () => {
     db.close();
   });
 
+  test("what takes the object's place with lower cursors is read by a key, and told of without one", async () => {
+    const path = join(folder, "anew.jsonl");
+    const lite = join(folder, "anew.sqlite");
+    const fill = async (...rows: readonly (readonly [id: number, c: number | null])[]) => {
+      writeFileSync(path, rows.map(([id, c]) => `{"id":${id},"c":${c}}\n`).join(""));
+      const values = rows.map(([id, c]) => `(${id}, ${c})`).join(", ");
+      const db = new DatabaseSync(lite);
+      db.exec(`DROP TABLE IF EXISTS x; CREATE TABLE x (id INT, c INT); INSERT INTO x VALUES ${values}`);
+      db.close();
+      await pair.source.query(`CREATE OR REPLACE VIEW anew AS SELECT * FROM (VALUES ${values}) v (id, c)`);
+    };
+    const ends = [
+      [path, "x", "anew_file"],
+      [lite, "x", "anew_lite"],
+      [pair.from, "anew", "anew_view"],
+    ] as const;
+    for (const [more, warnings, there] of [
+      [keyed, [], [1, 2, 3, 4, 5, 6]],
+      [{}, [{ code: "cursor_went_back" }], [1, 2]],
+    ] as const) {
+      await fill([1, 1_000_000], [2, 2_000_000]);
+      for (const [from, object, table] of ends) {
+        const name = `${table}_${there.length}`;
+        expect([table, await incremental(from, object, name, more)]).toMatchObject([table, { error: null }]);
+      }
+      await fill([3, 5], [4, 6], [5, more === keyed ? null : 6]);
+      for (const [from, object, table] of ends)
+        expect([table, await incremental(from, object, `${table}_${there.length}`, more)]).toMatchObject([
+          table,
+          { error: null, warnings, records_read: more === keyed ? 3 : 0 },
+        ]);
+      await fill([3, 5], [4, 6], [6, 7]);
+      for (const [from, object, table] of ends) {
+        if (more !== keyed) continue;
+        expect((await incremental(from, object, `${table}_${there.length}`, more)).error).toBeNull();
+        expect([table, await ids(`${table}_${there.length}`)]).toEqual([table, there]);
+      }
+    }
+  });
+
   test("numbers of every type are looked back over where the server does not tell which rows are new", async () => {
     await pair.source.query(
       "CREATE TABLE z_base (id int, n numeric, f float8, r real); CREATE VIEW z AS SELECT * FROM z_base",

@@ -828,6 +828,25 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     expect(await ids("by_bytes")).toEqual([1, 2]);
   });
 
+  test("a table that was made anew with lower cursors is read whole by a key, and told of without one", async () => {
+    for (const [table, key, warnings, there] of [
+      ["anew", "PRIMARY KEY", [], ["(1)", "(2)", "(3)"]],
+      ["anew_bare", "", [{ code: "cursor_went_back" }], ["(1)", "(2)"]],
+    ] as const) {
+      const run = () =>
+        sync({ from: my, object: `src.${table}`, to: pg, table }, { mode: "incremental", cursor_field: "at" });
+      const fill = (rows: string) =>
+        source.query(
+          `CREATE OR REPLACE TABLE ${table} (id int ${key}, at datetime(6)); INSERT INTO ${table} VALUES ${rows}`,
+        );
+      await fill("(1, '2024-01-01 10:00:00.5'), (2, '2024-01-01 11:00:00.5')");
+      expect(await run()).toMatchObject({ error: null, warnings: [] });
+      await fill("(3, '2023-01-01')");
+      expect(await run()).toMatchObject({ error: null, warnings });
+      expect(await target.lines(table, "id")).toEqual(there);
+    }
+  });
+
   test("a run whose record somebody changed since its snapshot is tried again", async () => {
     await source.query(`CREATE TABLE other.changed (id int PRIMARY KEY); CREATE TABLE other.once (n int) ENGINE = Aria;
       CREATE TRIGGER other.refuses BEFORE INSERT ON other.changed FOR EACH ROW IF NOT EXISTS (SELECT 1 FROM other.once) THEN

@@ -9,6 +9,8 @@ import type { Column, Row } from "../../engine/types.ts";
 
 export interface FileCursor {
   wants(row: Row): boolean;
+  /** After the last record: true where there are values, and none comes up to the last run's greatest. */
+  wentBack(): boolean;
   /** After the last record; throws validation_failed where no order holds for the values. */
   state(): StreamState;
 }
@@ -28,6 +30,7 @@ export function cursorOf(
   const keyed = (request.primaryKey ?? []).length > 0;
   const values = createValues(request.state, `${JSON.stringify(field)} of ${path}`);
   let warned = false;
+  let [some, reached] = [false, before === null];
   return {
     wants: (row) => {
       const value = row[at] ?? null;
@@ -39,9 +42,14 @@ export function cursorOf(
         return request.state === null;
       }
       values.add(value);
+      some = true;
+      if (before === null) return true;
+      const order = values.compare(value, before);
+      reached ||= order >= 0;
       // With a key the ones that equal it are read again, in case more of them have come.
-      return before === null || values.compare(value, before) >= (keyed ? 0 : 1);
+      return order >= (keyed ? 0 : 1);
     },
+    wentBack: () => some && !reached,
     state: () => values.state(),
   };
 }

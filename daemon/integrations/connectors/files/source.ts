@@ -1,6 +1,7 @@
 // A CSV, JSON Lines or Parquet file as a source: one object, read from the beginning; a cursor only filters what is read.
 import { basename, extname } from "node:path";
 import type { SyncFailure } from "#contract/sync.ts";
+import { cursorWentBackWarning } from "../../engine/cursor.ts";
 import { discoveredObject } from "../../engine/discovered.ts";
 import { pickColumns } from "../../engine/pick.ts";
 import type { Batch, ReadRequest, Source, SourceStream } from "../../engine/source.ts";
@@ -44,9 +45,23 @@ function openStream(reader: FileReader, asked: ReadRequest, path: string): Sourc
   const places = schema.columns.map(({ name }) => columns.findIndex((column) => column.name === name));
   const whole = places.length === columns.length && places.every((place, at) => place === at);
   const warnings: SyncFailure[] = [];
-  const cursor = cursorOf(columns, request, path, (warning) => warnings.push(warning));
+  const warn = (warning: SyncFailure) => warnings.push(warning);
+  let cursor = cursorOf(columns, request, path, warn);
   const { raw } = reader;
   let unreadable = false;
+  const records = async function* (): AsyncGenerator<Batch> {
+    for await (const batch of reader.read()) {
+      if (request.signal.aborted) throw request.signal.reason;
+      request.waiting(`records of ${path}`);
+      const rows = cursor ? batch.rows.filter(cursor.wants) : batch.rows;
+      const { places: _, ...rest } = batch;
+      unreadable ||= (batch.rejects?.length ?? 0) > 0;
+      yield {
+        ...(cursor ? rest : batch),
+        rows: whole ? rows : rows.map((row) => places.map((at) => row[at] ?? null)),
+      };
+    }
+  };
   return {
     schema,
     snapshot: true,
@@ -62,17 +77,15 @@ function openStream(reader: FileReader, asked: ReadRequest, path: string): Sourc
       return unreadable ? undefined : () => readKeys(reader, schema.primaryKey);
     },
     read: async function* (): AsyncGenerator<Batch> {
-      for await (const batch of reader.read()) {
-        if (request.signal.aborted) throw request.signal.reason;
-        request.waiting(`records of ${path}`);
-        const rows = cursor ? batch.rows.filter(cursor.wants) : batch.rows;
-        const { places: _, ...rest } = batch;
-        unreadable ||= (batch.rejects?.length ?? 0) > 0;
-        yield {
-          ...(cursor ? rest : batch),
-          rows: whole ? rows : rows.map((row) => places.map((at) => row[at] ?? null)),
-        };
-      }
+      yield* records();
+      const { cursor: before } = request.state ?? {};
+      if (!before || !cursor?.wentBack()) return;
+      if (schema.primaryKey.length === 0)
+        return void warn(cursorWentBackWarning(request.cursorField ?? "", path, before));
+      // A file that took another's place has records before that one's cursor: those that the first reading left out.
+      const [{ wants }, anew] = [cursor, cursorOf(columns, { ...request, state: null }, path, warn)];
+      cursor = anew && { ...anew, wants: (row) => anew.wants(row) && !wants(row) };
+      for await (const { rejects: _, ...batch } of records()) yield batch;
     },
     close: () => reader.close(),
   };

@@ -1,6 +1,6 @@
 // Which rows an incremental run reads from MySQL, and where the next one goes on.
 import type { SyncFailure } from "#contract/sync.ts";
-import { cursorColumn, nullCursorWarning } from "../../engine/cursor.ts";
+import { cursorColumn, cursorWentBackWarning, nullCursorWarning } from "../../engine/cursor.ts";
 import { readInOrder } from "../../engine/keys.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type { ReadRequest, StreamState } from "../../engine/source.ts";
@@ -28,19 +28,28 @@ export async function planRead(
   if (request.mode !== "incremental") return { condition: "", endState: null, warnings: [] };
   const column = cursorColumn(table.columns, request.cursorField);
   const field = column.name;
+  const name = formatObjectName(request.object);
   const greatest = column.type.kind === "bytes" ? `HEX(max(${ident(field)}))` : `max(${column.expression})`;
   const without = keyed || !column.nullable ? "0" : `EXISTS (SELECT 1 FROM ${from} WHERE ${ident(field)} IS NULL)`;
-  const [row] = await link.rows(`SELECT ${greatest} AS c, ${without} AS without FROM ${from}`);
   const before = request.state?.cursor ?? null;
+  const since = before === null ? "NULL" : keyed ? lookBack(column, before) : asLiteral(column, before);
+  const [row] = await link.rows(
+    `SELECT ${greatest} AS c, ${without} AS without, max(${ident(field)}) < ${since} AS back FROM ${from}`,
+  );
+  const back = row?.["back"] === "1";
   const end = row?.["c"] ?? null;
-  const condition = keyed ? again(column, before) : once(column, before, end, request.state !== null);
+  // A table that took another's place has rows before that one's cursor.
+  const condition = keyed ? again(column, back ? null : before) : once(column, before, end, request.state !== null);
   // An enum's members are compared as texts, and sorted by their place in its list.
   const sorted = /^(enum|set)\(/.test(column.declared) ? `CONCAT(${ident(field)})` : ident(field);
   const order = readInOrder(request, table.primaryKey) ? ` ORDER BY ${sorted}` : "";
   return {
     condition: `${condition === "" ? "" : ` WHERE ${condition}`}${order}`,
     endState: { cursor: end ?? before },
-    warnings: row?.["without"] === "1" ? [nullCursorWarning(field, formatObjectName(request.object))] : [],
+    warnings: [
+      ...(row?.["without"] === "1" ? [nullCursorWarning(field, name)] : []),
+      ...(back && !keyed ? [cursorWentBackWarning(field, name, String(before))] : []),
+    ],
   };
 }
 

@@ -1,7 +1,7 @@
 // Which rows of a table a run reads, in which parts, and where the next run goes on.
 import { MagicError } from "#contract/errors.ts";
 import type { SyncFailure } from "#contract/sync.ts";
-import { checkReachable, nullCursorWarning } from "../../engine/cursor.ts";
+import { checkReachable, cursorWentBackWarning, nullCursorWarning } from "../../engine/cursor.ts";
 import { readInOrder } from "../../engine/keys.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type { Partition, ReadRequest, StreamState } from "../../engine/source.ts";
@@ -51,9 +51,16 @@ export async function planRead(link: PostgresLink, table: TableInfo, request: Re
   const name = formatObjectName(table.object);
   // max() knows fewer types than have an order: no uuid, no bytea.
   const at = `t.${ident(field)}`;
-  const greatest = `(SELECT ${at}::text FROM ${from} t WHERE ${at} IS NOT NULL ORDER BY ${at} DESC LIMIT 1)`;
+  const greatest = `(SELECT ${at} AS c FROM ${from} t WHERE ${at} IS NOT NULL ORDER BY ${at} DESC LIMIT 1) g`;
+  const before = request.state?.cursor ?? null;
+  const since = before === null ? null : `${literal(before)}::${column.declared}`;
+  // What took a view's place has rows before that one's cursor; a table's tell by themselves.
+  const less =
+    since === null || stamped ? "false" : keyed ? `NOT ${lookBack("g.c", since, column, true)}` : `g.c < ${since}`;
   const [row] = await link
-    .rows<{ cursor: string | null; without: string }>(`SELECT ${greatest} AS cursor, (${without})::text AS without`)
+    .rows<{ cursor: string | null; without: string; back: string | null }>(
+      `SELECT g.c::text AS cursor, (${without})::text AS without, (${less})::text AS back FROM (SELECT) one LEFT JOIN ${greatest} ON true`,
+    )
     .catch((error: unknown) => {
       if ((error as { code?: string }).code !== "42883") throw error;
       throw new MagicError(
@@ -64,19 +71,21 @@ export async function planRead(link: PostgresLink, table: TableInfo, request: Re
   // The rows themselves tell which of them are new.
   if (!stamped) checkReachable(row?.cursor ?? null, column, name);
   const horizon = stamped ? await takeHorizon(link, from, oids, request.state, keyed) : null;
-  const before = request.state?.cursor ?? null;
+  const back = row?.back === "true";
   const scope = {
     order: readInOrder(request, table.primaryKey)
       ? ` ORDER BY ${ident(table.object.name)}.${ident(field)} NULLS FIRST`
       : "",
     endState: { cursor: row?.cursor ?? before, ...(horizon ? { horizon } : {}) },
     changed: true,
-    warnings: row?.without === "true" ? [nullCursorWarning(field, name)] : [],
+    warnings: [
+      ...(row?.without === "true" ? [nullCursorWarning(field, name)] : []),
+      ...(back && !keyed ? [cursorWentBackWarning(field, name, String(before))] : []),
+    ],
   };
   if (!request.state) return { condition: null, ...scope };
   const unseen = stamped ? await unseenSince(link, request.state, oids, keyed, altered(table, request)) : null;
-  const since = before === null ? null : `${literal(before)}::${column.declared}`;
-  const again = lookBack(ident(field), since, column, keyed);
+  const again = back && keyed ? null : lookBack(ident(field), since, column, keyed);
   if (!unseen) return { condition: again, ...scope };
   const found = [...(since === null ? [] : [`${ident(field)} > ${since}`]), unseen];
   if (foreign.length > 0) found.push(`(tableoid IN (${foreign.join(", ")})${again === null ? "" : ` AND ${again}`})`);

@@ -2,7 +2,7 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { MagicError } from "#contract/errors.ts";
 import type { SyncFailure } from "#contract/sync.ts";
-import { checkReachable, cursorColumn, nullCursorWarning } from "../../engine/cursor.ts";
+import { checkReachable, cursorColumn, cursorWentBackWarning, nullCursorWarning } from "../../engine/cursor.ts";
 import { readInOrder } from "../../engine/keys.ts";
 import type { ReadRequest, StreamState } from "../../engine/source.ts";
 import { quote, type SqliteTable } from "./catalog.ts";
@@ -25,10 +25,19 @@ export function planRead(db: DatabaseSync, table: SqliteTable, keyed: boolean, r
   const from = quote(table.name);
   // Each by itself: of two in one SELECT SQLite looks up neither in an index.
   const statement = db.prepare(
-    `SELECT cursor, typeof(cursor) AS type, least, typeof(least) AS leastType, without FROM (SELECT (SELECT max(${name}) FROM ${from}) AS cursor, (SELECT min(${name}) FROM ${from}) AS least, ${keyed ? "0" : `EXISTS (SELECT 1 FROM ${from} WHERE ${name} IS NULL)`} AS without)`,
+    `SELECT cursor, typeof(cursor) AS type, least, typeof(least) AS leastType, without, cursor < ? AS back FROM (SELECT (SELECT max(${name}) FROM ${from}) AS cursor, (SELECT min(${name}) FROM ${from}) AS least, ${keyed ? "0" : `EXISTS (SELECT 1 FROM ${from} WHERE ${name} IS NULL)`} AS without)`,
   );
   statement.setReadBigInts(true);
-  const found = statement.get() as { cursor: Stored; type: string; least: Stored; leastType: string; without: bigint };
+  const before = request.state?.cursor ?? null;
+  const beforeType = request.state?.["type"];
+  const found = statement.get(before === null ? null : boundOf(before, beforeType)) as {
+    cursor: Stored;
+    type: string;
+    least: Stored;
+    leastType: string;
+    without: bigint;
+    back: bigint | null;
+  };
   // Every number comes before every text, and every text before every blob: a new number would never be read.
   if (kindOf(found.type) !== kindOf(found.leastType))
     throw new MagicError(
@@ -37,16 +46,19 @@ export function planRead(db: DatabaseSync, table: SqliteTable, keyed: boolean, r
     );
   if (found.type === "real")
     checkReachable(String(found.cursor), { ...column, type: { kind: "float", bits: 64 } }, table.name);
-  const before = request.state?.cursor ?? null;
-  const beforeType = request.state?.["type"];
+  const back = found.back === 1n;
   return {
-    ...conditionOf(name, before, beforeType, keyed, request.state !== null),
+    // A table that took another's place has rows before that one's cursor.
+    ...conditionOf(name, back && keyed ? null : before, beforeType, keyed, request.state !== null),
     order: readInOrder(request, table.primaryKey) ? ` ORDER BY ${name}` : "",
     endState:
       found.cursor === null
         ? { cursor: before, type: beforeType ?? "null" }
         : { cursor: textOf(found.cursor), type: found.type },
-    warnings: found.without === 1n ? [nullCursorWarning(column.name, table.name)] : [],
+    warnings: [
+      ...(found.without === 1n ? [nullCursorWarning(column.name, table.name)] : []),
+      ...(back && !keyed ? [cursorWentBackWarning(column.name, table.name, String(before))] : []),
+    ],
   };
 }
 
