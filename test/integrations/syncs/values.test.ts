@@ -571,6 +571,21 @@ describe.skipIf(postgresMissing())("values", () => {
     expect(await target.lines("narrow")).toEqual(["(1,5000000000)", "(2,2)"]);
   });
 
+  test("a SQLite file that is damaged in the middle is the source's failure", async () => {
+    const lite = join(folder, "damaged.sqlite");
+    const db = new DatabaseSync(lite);
+    db.exec(
+      "CREATE TABLE x (id INTEGER PRIMARY KEY, c INT, t TEXT); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) INSERT INTO x SELECT i, i, hex(zeroblob(100)) FROM n",
+    );
+    db.close();
+    const ends = { from: lite, object: "x", to, table: "damaged" };
+    expect((await sync(ends)).error).toBeNull();
+    writeFileSync(lite, readFileSync(lite).fill(0xff, 4096 * 20, 4096 * 22));
+    expect(await sync(ends)).toMatchObject({
+      error: { code: "source_failed", message: expect.stringContaining(`${lite}: database disk image is malformed`) },
+    });
+  });
+
   test("a SQLite view that nobody can read keeps no table from being found", async () => {
     const lite = join(folder, "stale.sqlite");
     const db = new DatabaseSync(lite);

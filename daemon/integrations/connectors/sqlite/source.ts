@@ -83,6 +83,22 @@ function openStream(db: DatabaseSync, request: ReadRequest, path: string): Sourc
   const scope = planRead(db, table, schema.primaryKey.length > 0, request);
   const list = schema.columns.map(({ name }) => quote(name)).join(", ");
   const total = Number((db.prepare(`SELECT count(*) AS n FROM ${from}`).get() as { n: number }).n);
+  const read = async function* (): AsyncGenerator<Batch> {
+    const statement = db.prepare(`SELECT ${list} FROM ${from}${scope.condition}${scope.order}`);
+    const blobs = schema.columns.map(({ name }) => `CAST(${quote(name)} AS BLOB)`).join(", ");
+    const check = exactText(
+      () => db.prepare(`SELECT ${blobs} FROM ${from}${scope.condition}${scope.order}`),
+      scope.parameters,
+      encoderOf(db),
+    );
+    let place = 0;
+    for (const { rows, rejects, bytes } of batches(statement, scope.parameters, schema, () => place++, check)) {
+      yield { rows, rejects, bytes };
+      if (request.signal.aborted) throw request.signal.reason;
+      request.waiting(`rows of ${table.name}`);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
   return {
     schema,
     snapshot: true,
@@ -92,27 +108,21 @@ function openStream(db: DatabaseSync, request: ReadRequest, path: string): Sourc
     rawFormats: [],
     endState: () => scope.endState,
     count: async () => total,
-    keys: () => readKeys(db, from, schema.primaryKey, schema, request),
-    read: async function* (): AsyncGenerator<Batch> {
-      const statement = db.prepare(`SELECT ${list} FROM ${from}${scope.condition}${scope.order}`);
-      const blobs = schema.columns.map(({ name }) => `CAST(${quote(name)} AS BLOB)`).join(", ");
-      const check = exactText(
-        () => db.prepare(`SELECT ${blobs} FROM ${from}${scope.condition}${scope.order}`),
-        scope.parameters,
-        encoderOf(db),
-      );
-      let place = 0;
-      for (const { rows, rejects, bytes } of batches(statement, scope.parameters, schema, () => place++, check)) {
-        yield { rows, rejects, bytes };
-        if (request.signal.aborted) throw request.signal.reason;
-        request.waiting(`rows of ${table.name}`);
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-    },
+    keys: () => explained(readKeys(db, from, schema.primaryKey, schema, request), path),
+    read: () => explained(read(), path),
     close: async () => {
       if (db.isOpen) db.close();
     },
   };
+}
+
+// A file may be damaged, or written over, anywhere.
+async function* explained<T>(rows: AsyncIterable<T>, path: string): AsyncGenerator<T> {
+  try {
+    yield* rows;
+  } catch (error) {
+    throw sqliteError(error, "source", path);
+  }
 }
 
 type Statement = ReturnType<DatabaseSync["prepare"]>;
