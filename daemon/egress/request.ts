@@ -3,6 +3,7 @@ import { promisify } from "node:util";
 import { brotliDecompress, gunzip, inflate } from "node:zlib";
 import type { Dispatcher } from "undici";
 import { isMagicError, MagicError } from "#contract/errors.ts";
+import { untilAborted } from "#shared/abort.ts";
 
 export interface EgressRequest {
   readonly method?: string;
@@ -55,7 +56,7 @@ async function exchange(
   signal: AbortSignal,
   { maxBytes = 16 * 1024 * 1024, ignoreBody = false }: Pick<EgressRequest, "maxBytes" | "ignoreBody">,
 ): Promise<EgressResponse> {
-  const answer = await dispatcher.request({
+  const asked = dispatcher.request({
     origin: url.origin,
     path: url.pathname + url.search,
     method: method as Dispatcher.HttpMethod,
@@ -63,6 +64,8 @@ async function exchange(
     body,
     signal,
   });
+  // undici looks at the signal once it is connected, which may take its time by itself; then nothing is sent any more.
+  const answer = await untilAborted(asked, signal);
   const flat: Record<string, string> = {};
   for (const [name, value] of Object.entries(answer.headers))
     if (value !== undefined) flat[name] = Array.isArray(value) ? value.join(", ") : value;

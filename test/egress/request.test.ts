@@ -1,4 +1,5 @@
 import { createServer, type RequestListener } from "node:http";
+import { createServer as createTcpServer, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
 import { createEgress } from "#daemon/egress/egress.ts";
@@ -52,6 +53,22 @@ test("silence ends with a time-out, a lost server with an error, a caller that l
   await expect(egress.request(url, { timeoutMs: 150 })).rejects.toMatchObject({ code: "upstream_timeout" });
   await expect(egress.request(`${url}half`, { timeoutMs: 150 })).rejects.toMatchObject({ code: "upstream_timeout" });
   await expect(egress.request(`${url}reset`)).rejects.toMatchObject({ code: "upstream_error" });
+  await expect(egress.request(url, { signal: AbortSignal.timeout(50) })).rejects.toMatchObject({
+    code: "client_closed",
+  });
+});
+
+test("a handshake that does not come to its end is ended by the exchange's time, and by a caller that leaves", async () => {
+  const sockets = new Set<Socket>();
+  const { address, close } = await listen(createTcpServer((socket) => sockets.add(socket)));
+  const egress = createEgress({ allowPrivate: () => [address], connectTimeoutMs: 3_600_000 });
+  onTestFinished(async () => {
+    await egress.close();
+    for (const socket of sockets) socket.destroy();
+    await close();
+  });
+  const url = `https://${address}/`;
+  await expect(egress.request(url, { timeoutMs: 150 })).rejects.toMatchObject({ code: "upstream_timeout" });
   await expect(egress.request(url, { signal: AbortSignal.timeout(50) })).rejects.toMatchObject({
     code: "client_closed",
   });

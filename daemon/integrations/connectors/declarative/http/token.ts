@@ -1,5 +1,6 @@
 // A token that every user of the same credentials shares: fetched once however many ask, again when it ends or is refused.
 import { createHash } from "node:crypto";
+import { untilAborted } from "#shared/abort.ts";
 import type { Context } from "../context.ts";
 import type { Component } from "../manifest/component.ts";
 
@@ -46,14 +47,4 @@ export function sharedToken(
       return true;
     },
   };
-}
-
-/** What the flight comes to; once the signal aborts, its reason: the flight goes on by itself. */
-export function untilAborted<T>(flight: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    flight.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-    if (signal.aborted) abort();
-  });
 }

@@ -1,5 +1,6 @@
 // Reports that the vendor prepares: create a job, ask until it is done, read what it made.
 import { MagicError } from "#contract/errors.ts";
+import { untilAborted } from "#shared/abort.ts";
 import { type Context, native, type Slice } from "../context.ts";
 import { decoderOf } from "../http/decode.ts";
 import { filePartsOf, partsDecoderOf } from "../http/decode-parts.ts";
@@ -7,7 +8,6 @@ import type { RequestParts } from "../http/options.ts";
 import type { Exchange, SentRequest } from "../http/request.ts";
 import { type Requester, requesterOf } from "../http/requester.ts";
 import { responseVariables } from "../http/response.ts";
-import { untilAborted } from "../http/token.ts";
 import { str } from "../jinja/repr.ts";
 import { type Component, child, isRecord, list, manifestError, optionalChild, typeOf } from "../manifest/component.ts";
 import { createTally, loopGuard, type Page, paginatorOf } from "./paginate.ts";
