@@ -4,6 +4,7 @@ import { brotliDecompress, gunzip, inflate } from "node:zlib";
 import type { Dispatcher } from "undici";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import { untilAborted } from "#shared/abort.ts";
+import { serverFailure } from "./server-failure.ts";
 
 export interface EgressRequest {
   readonly method?: string;
@@ -115,7 +116,5 @@ function explained(
   const name = (error as { code?: string }).code ?? "";
   if (timeout.aborted || name.endsWith("_TIMEOUT") || name === "ETIMEDOUT")
     return new MagicError("upstream_timeout", `${url.host} did not answer within ${timeoutMs} ms`, { cause: error });
-  return new MagicError("upstream_error", `${url.host} cannot be reached: ${name || (error as Error).message}`, {
-    cause: error,
-  });
+  return new MagicError("upstream_error", `${url.host} ${serverFailure(error)}`, { cause: error });
 }

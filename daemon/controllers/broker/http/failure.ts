@@ -1,21 +1,12 @@
 // What went wrong between the daemon and a server, in words that a handler's author can act on. Nothing of the daemon's inside is told.
 import { isMagicError, MagicError } from "#contract/errors.ts";
-
-/** undici's and Node's codes: what the server did. */
-const meanings: Readonly<Record<string, string>> = {
-  UND_ERR_HEADERS_OVERFLOW: "answered with more headers than are read (16 kB)",
-  UND_ERR_SOCKET: "closed the connection before its answer was complete",
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "answered with another length than it had announced",
-  ECONNRESET: "broke the connection off",
-  EPIPE: "broke the connection off",
-  ERR_ASSERTION: "does not speak HTTP",
-};
+import { serverFailure } from "#daemon/egress/server-failure.ts";
 
 export function explained(error: unknown, url: URL): Error {
   if (isMagicError(error)) return error;
   const cause = (error as { cause?: unknown }).cause;
   if (isMagicError(cause)) return cause;
-  const { code = "", message, name } = error as { code?: string; message: string; name: string };
+  const { code = "", name } = error as { code?: string; name: string };
   if (name === "AbortError") return new MagicError("client_closed", "the request was canceled");
   const failed = (what: string): MagicError =>
     new MagicError("upstream_error", `${url.host} ${what}`, { cause: error });
@@ -23,9 +14,6 @@ export function explained(error: unknown, url: URL): Error {
     return new MagicError("invalid_request", "the body has another length than it was given", { cause: error });
   if (code.endsWith("_TIMEOUT") || code === "ETIMEDOUT")
     return new MagicError("upstream_timeout", `${url.host} did not answer in time`, { cause: error });
-  const meaning = meanings[code];
-  if (meaning !== undefined) return failed(meaning);
-  if (name === "HTTPParserError") return failed(`does not speak HTTP: ${message}`);
   if (/^(Z_|ZSTD_|ERR__|ERR_BROTLI)/.test(code)) return failed(`sent a body that cannot be decoded: ${code}`);
-  return failed(`cannot be reached: ${code || message}`);
+  return failed(serverFailure(error));
 }
