@@ -15,8 +15,15 @@ export interface ErrorAnswer {
 
 const DOCS = "https://magic.dev/errors/";
 
-/** What an error that reached the error handler means: a MagicError of the catalogue, always. `bodyLimit`: the route's, in bytes. */
-export function classify(error: unknown, bodyLimit = BODY_LIMIT): MagicError {
+/**
+ * What an error that reached the error handler means: a MagicError of the catalogue, always. `bodyLimit` (bytes) and `consumes` (media types)
+ * are the route's.
+ */
+export function classify(
+  error: unknown,
+  bodyLimit = BODY_LIMIT,
+  consumes: readonly string[] = ["application/json"],
+): MagicError {
   if (isMagicError(error)) return error;
   const known = error as { code?: string; statusCode?: number; validation?: Parameters<typeof fieldProblems>[0] };
   if (known.validation)
@@ -27,7 +34,7 @@ export function classify(error: unknown, bodyLimit = BODY_LIMIT): MagicError {
     return new MagicError(code, detail, { cause: error });
   }
   if (code === "unsupported_media_type")
-    return new MagicError(code, "The body's Content-Type must be application/json.", { cause: error });
+    return new MagicError(code, `The body's Content-Type must be ${consumes.join(" or ")}.`, { cause: error });
   if (code) return new MagicError(code, (error as Error).message.slice(0, 300), { cause: error });
   if (error instanceof SyntaxError && known.statusCode === 400)
     return new MagicError("invalid_request", "The body is not valid JSON.", { cause: error });

@@ -21,7 +21,8 @@ async function surveyed(found: MagicError, survey: Promise<readonly FieldProblem
 }
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): FastifyReply {
-  const known = forCaller(classify(error, request.routeOptions?.bodyLimit), request.principal);
+  const { bodyLimit, schema } = request.routeOptions ?? {};
+  const known = forCaller(classify(error, bodyLimit, schema?.consumes), request.principal);
   const answer = answerFor(
     known,
     request.route?.errors ?? request.routeOptions?.config?.errors ?? "problem",

@@ -312,6 +312,9 @@ describe("clients and access tokens", () => {
       (await token(`client_id=${client_id}&client_id=x`, { "content-type": "application/x-www-form-urlencoded" }))
         .status,
     ).toBe(400);
+    const text = await token(`client_id=${client_id}`, { "content-type": "text/plain" });
+    expect([text.status, text.body.error]).toEqual([415, "invalid_request"]);
+    expect(text.body.error_description).toMatch("application/json or application/x-www-form-urlencoded");
     // Told that its request is wrong, a client would give up.
     const unavailable = answerFor(new MagicError("storage_unavailable"), "oauth", "req_1");
     expect([unavailable.status, unavailable.body["error"]]).toEqual([503, "temporarily_unavailable"]);
