@@ -64,23 +64,33 @@ export function fieldProblems(found: readonly ErrorObject[]): FieldProblem[] {
     const pointer = key === undefined ? one.instancePath : `${one.instancePath}${toPointer([key])}`;
     const id = `${pointer} ${one.keyword}`;
     const known = problems.get(id);
-    if (known && one.keyword === "type") problems.set(id, { ...known, detail: `${known.detail} or ${typeOf(one)}` });
+    const detail = describe(one);
+    if (known && one.keyword === "type" && known.detail !== detail)
+      problems.set(id, { ...known, detail: `${known.detail} or ${typeOf(one)}` });
     if (known || problems.size === MAX_PROBLEMS) continue;
-    problems.set(id, { pointer, code: one.keyword, detail: describe(one) });
+    problems.set(id, { pointer, code: one.keyword, detail });
   }
   return [...problems.values()];
 }
 
-// What may be of several types, or null, is a choice to the validator: that the value is not null is no problem, and that nothing of the
-// choice fits says no more than the types do, or what the one alternative lacks that is not null.
+// What may be of several types, or null, is a choice to the validator: that the value is not null is no problem, nor are the types that it does
+// not have where something else is said of the one that it has. That nothing of the choice fits says no more than either.
 function withoutChoices(found: readonly ErrorObject[]): readonly ErrorObject[] {
   const choices = new Set(found.filter(({ keyword }) => keyword === "anyOf").map(pathOf));
-  const isNull = (one: ErrorObject): boolean => typeOf(one) === "null" && choices.has(one.instancePath);
-  const nullable = new Set(found.filter(isNull).map(pathOf));
+  const isType = (one: ErrorObject): boolean => one.keyword === "type" && choices.has(one.instancePath);
+  const typed = new Set(found.filter(isType).map(pathOf));
   const said = new Set(found.filter(({ keyword }) => keyword !== "type" && keyword !== "anyOf").map(pathOf));
-  return found.filter((one) =>
-    one.keyword === "anyOf" ? !nullable.has(one.instancePath) && said.has(one.instancePath) : !isNull(one),
-  );
+  const below = new Set(found.filter(({ keyword }) => keyword !== "anyOf").flatMap(pathsAbove));
+  return found.filter((one) => {
+    const path = one.instancePath;
+    if (one.keyword === "anyOf") return said.has(path) && !typed.has(path);
+    return !isType(one) || (typeOf(one) !== "null" && !said.has(path) && !below.has(path));
+  });
+}
+
+function pathsAbove({ instancePath }: ErrorObject): string[] {
+  const parts = instancePath.split("/");
+  return parts.slice(1).map((_, at) => parts.slice(0, at + 1).join("/"));
 }
 
 const pathOf = ({ instancePath }: ErrorObject): string => instancePath;

@@ -173,8 +173,25 @@ test("lists are newest first and page both ways, with deleted ids as cursors too
   ])
     for (const path of ["connections", "syncs", "keys", "clients", "gateway-tokens", "audit"])
       expect((await call("GET", `/v1/${path}?${query}`)).status, `${path} ${query}`).toBe(422);
+  expect((await call("GET", "/v1/connections?limit=1.5")).body.errors).toEqual([
+    { pointer: "/limit", code: "type", detail: "must be integer" },
+  ]);
   for (const path of ["/v1/connectors", `/v1/connections/${ids[0]}/objects`])
     expect((await call("GET", `${path}?starting_after=a&ending_before=b`)).status, path).toBe(422);
+});
+
+test("of what may be a text or an object, the object's own problems are told", async () => {
+  const daemon = await startDaemon();
+  const sync = await pair(daemon);
+  const found = async (schedule: unknown) =>
+    (await daemon.call("POST", "/v1/syncs", { ...sync, schedule })).body.errors.map(
+      ({ pointer, code }: { pointer: string; code: string }) => `${pointer} ${code}`,
+    );
+  expect(await found({ cron: "0 * * * *", zone: "UTC" })).toEqual(["/schedule/zone additionalProperties"]);
+  expect(await found({})).toEqual(["/schedule/cron required"]);
+  expect(await found({ cron: 5 })).toEqual(["/schedule/cron type"]);
+  expect(await found("")).toEqual(["/schedule minLength"]);
+  expect(await found(5)).toEqual(["/schedule type"]);
 });
 
 test("a sandbox trigger completes at once, and a sync's records are the sum over its runs", async () => {
