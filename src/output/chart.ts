@@ -1,5 +1,5 @@
 // Bars for a terminal: a label, a bar in proportion to the largest, a text.
-import type { Paint } from "./paint.ts";
+import { oneLine, type Paint } from "./paint.ts";
 import { letters, width } from "./width.ts";
 
 export interface Bar {
@@ -14,7 +14,9 @@ const MAX_LABEL = 40;
 const eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
 /** Bars are shorter where they would not fit into the columns. */
-export function printChart(bars: readonly Bar[], paint: Paint, columns: number): string {
+export function printChart(given: readonly Bar[], paint: Paint, columns: number): string {
+  // Of others' labels only this reaches a terminal: it is what takes room.
+  const bars = given.map((bar) => ({ ...bar, label: oneLine(bar.label) }));
   const largest = most(bars, ({ size }) => size);
   const labels = Math.min(
     MAX_LABEL,

@@ -1,5 +1,5 @@
 // Columns for people: lists as tables, one resource as a block of names and values.
-import type { Paint } from "./paint.ts";
+import { type Paint, printable } from "./paint.ts";
 import { width } from "./width.ts";
 
 export interface Column<Row> {
@@ -18,7 +18,8 @@ export function table<Row>(
   empty = "Nothing there yet.",
 ): string {
   if (rows.length === 0) return paint.dim(empty);
-  const cells = rows.map((row) => columns.map((column) => cell(column.value(row))));
+  // Of others' words only this reaches a terminal: it is what takes room.
+  const cells = rows.map((row) => columns.map((column) => printable(cell(column.value(row)), false)));
   // One by one: what is spread are arguments, of which there cannot be a hundred thousand.
   const widths = columns.map((column, at) =>
     cells.reduce((most, line) => Math.max(most, width(line[at] ?? "")), width(column.title)),

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { printChart } from "#output/chart.ts";
-import { createPaint, printableJson } from "#output/paint.ts";
+import { createPaint, printable, printableJson } from "#output/paint.ts";
 import { problemsText } from "#output/problems.ts";
 import { askLine } from "#output/prompt.ts";
 import { table } from "#output/table.ts";
@@ -81,6 +81,22 @@ test("columns stay columns beside letters that take two, and such as take none",
   for (const row of rows) expect(width(row.slice(0, -1))).toBe(head.indexOf("SIZE"));
   const labels = ["日".repeat(30), "a".repeat(50)].map((label) => ({ label, size: 1, text: "." }));
   for (const bar of printChart(labels, plain, 80).split("\n")) expect(width(bar)).toBe(40 + 2 + 32 + 2 + 1);
+});
+
+test("columns stay columns beside names whose escapes no terminal gets", () => {
+  const plain = createPaint(false);
+  const names = ["\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "four"];
+  const columns = [
+    { title: "N", value: (name: string) => name },
+    { title: "S", value: () => 1 },
+  ];
+  expect(printable(table(names, columns, plain), false).split("\n")[1]).toBe(`red${" ".repeat(7)}  1`);
+  const bars = printChart(
+    names.map((label) => ({ label, size: 1, text: "." })),
+    plain,
+    80,
+  );
+  expect(printable(bars, false)).toMatch(/^red {7} {2}█/);
 });
 
 test("the mark stands under what is wrong", () => {
