@@ -39,3 +39,16 @@ test("who waits too long, or as one too many, is refused and takes no place", as
   expect(await Promise.all([first, fourth])).toEqual(["first", "fourth"]);
   await expect(hold(async () => "fifth", AbortSignal.abort())).resolves.toBe("fifth");
 });
+
+test("a long line of the one kind does not hold up the other, and the other one does not keep it from its turns", async () => {
+  const { hold } = openPlaces({ atOnce: 1, refusal });
+  const served: string[] = [];
+  const first = Promise.withResolvers<void>();
+  const works = [hold(() => first.promise)];
+  const waits = (name: string, line: 0 | 1) => works.push(hold(async () => void served.push(name), undefined, line));
+  for (const name of ["r1", "r2", "r3", "r4"]) waits(name, 1);
+  for (const name of ["c1", "c2"]) waits(name, 0);
+  first.resolve();
+  await Promise.all(works);
+  expect(served).toEqual(["c1", "r1", "c2", "r2", "r3", "r4"]);
+});

@@ -9,15 +9,18 @@ export interface PlacesOptions {
 }
 
 export interface Places {
-  hold<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
+  /** `line`: the two lines are served by turns, so that a long one of the one kind does not hold up the other. */
+  hold<T>(work: () => Promise<T>, signal?: AbortSignal, line?: 0 | 1): Promise<T>;
 }
 
 export function openPlaces({ atOnce, mostWaiting = Number.POSITIVE_INFINITY, refusal }: PlacesOptions): Places {
-  const waiting = new Set<() => void>();
+  const lines = [new Set<() => void>(), new Set<() => void>()] as const;
+  let last: 0 | 1 = 1;
   let free = atOnce;
 
-  function turn(signal: AbortSignal | undefined): Promise<void> {
-    if (waiting.size >= mostWaiting || signal?.aborted) return Promise.reject(refusal());
+  function turn(signal: AbortSignal | undefined, line: 0 | 1): Promise<void> {
+    const waiting = lines[line];
+    if (lines[0].size + lines[1].size >= mostWaiting || signal?.aborted) return Promise.reject(refusal());
     return new Promise((resolve, reject) => {
       const enter = (): void => {
         signal?.removeEventListener("abort", give);
@@ -33,16 +36,24 @@ export function openPlaces({ atOnce, mostWaiting = Number.POSITIVE_INFINITY, ref
     });
   }
 
+  /** Lets the next one in; false where nobody waits. */
+  function letIn(): boolean {
+    const other = last === 0 ? 1 : 0;
+    const line = lines[other].size > 0 ? other : last;
+    const [next] = lines[line];
+    last = line;
+    next?.();
+    return next !== undefined;
+  }
+
   return {
-    async hold(work, signal) {
+    async hold(work, signal, line = 0) {
       if (free > 0) free--;
-      else await turn(signal);
+      else await turn(signal, line);
       try {
         return await work();
       } finally {
-        const [next] = waiting;
-        if (next) next();
-        else free++;
+        if (!letIn()) free++;
       }
     },
   };

@@ -47,3 +47,19 @@ test("whoever no longer needs a cell leaves the line, and a pool that closes sta
   await Promise.all([...first, closes]);
   expect(started).toBe(most);
 });
+
+test("a call that needs a cell does not wait behind hundreds of reloads", async () => {
+  const pool = openPool({
+    size: 1,
+    async start() {
+      await sleep(1);
+      return { gone: new Promise(() => {}), kill() {} } as unknown as Cell;
+    },
+  });
+  const { signal } = new AbortController();
+  let reloaded = 0;
+  const reloads = Array.from({ length: 300 }, () => pool.take(signal).then(() => reloaded++));
+  await pool.take();
+  expect(reloaded).toBeLessThan(10 + 2 * Math.max(4, availableParallelism()));
+  await Promise.all(reloads);
+});

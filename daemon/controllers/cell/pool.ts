@@ -4,7 +4,10 @@ import { openPlaces } from "#shared/places.ts";
 import type { Cell } from "./cell.ts";
 
 export interface CellPool {
-  /** A zygote nobody has used; waits where none is ready. Rejects where `overtaken` fires before it is started. */
+  /**
+   * A zygote nobody has used; waits where none is ready: what can be `overtaken` (a reload) in a line of its own, as there may be hundreds.
+   * Rejects where that fires before it is started.
+   */
   take(overtaken?: AbortSignal): Promise<Cell>;
   /** A zygote that stays in the pool, to be asked about its lockdown. */
   peek(): Promise<Cell>;
@@ -21,7 +24,8 @@ export function openPool(options: { size: number; start(): Promise<Cell> }): Cel
   const closing = new AbortController();
   const { signal: closed } = closing;
   const starts = openPlaces({ atOnce: STARTING_AT_ONCE, refusal: () => new Error("nobody needs the cell any more") });
-  const start = (overtaken = closed): Promise<Cell> => starts.hold(options.start, overtaken);
+  const start = (overtaken?: AbortSignal): Promise<Cell> =>
+    starts.hold(options.start, overtaken ?? closed, overtaken ? 1 : 0);
   // One until somebody needs a cell: a daemon without controllers should cost little.
   let size = Math.min(1, options.size);
   /** Ready or starting, oldest first. */
