@@ -13,7 +13,7 @@ const LONGEST_STACK = 16 * 1024;
 /** Deeper ones cannot be read by common readers of JSON, and one line would keep them from all the others. */
 const DEEPEST_FIELDS = 100;
 
-/** The line with its stacks as the user wrote the code: in the message, where `console` puts them, in `fields.stack` and in errors among the fields. */
+/** The line with its stacks as the user wrote the code: in the message, where `console` puts them, and in every `stack` among the fields. */
 export function inSource({ level, message, fields }: LogMessage, stacks: StackMapper): LogMessage {
   const mapped = (text: string): string =>
     text.length <= LONGEST_STACK && text.includes(".magic.js:") ? stacks.map(text) : text;
@@ -23,13 +23,19 @@ export function inSource({ level, message, fields }: LogMessage, stacks: StackMa
       message: mapped(message),
       fields: { fields_unreadable: `they nest deeper than ${DEEPEST_FIELDS} levels` },
     };
-  const withStack = (value: unknown): unknown => {
-    const { stack } = (value ?? {}) as { readonly stack?: unknown };
-    return typeof stack === "string" ? { ...(value as object), stack: mapped(stack) } : value;
-  };
   if (fields === undefined) return { level, message: mapped(message) };
-  const said = withStack(fields) as Record<string, unknown>;
+  return { level, message: mapped(message), fields: withStacks(fields, mapped) };
+}
+
+/** In place: the fields are the line's own. */
+function withStacks<T>(value: T, mapped: (text: string) => string): T {
   // A handler may give anything.
-  if (typeof said === "object") for (const name in said) said[name] = withStack(said[name]);
-  return { level, message: mapped(message), fields: said };
+  if (typeof value !== "object" || value === null) return value;
+  const fields = value as Record<string, unknown>;
+  for (const name in fields) {
+    const field = fields[name];
+    if (typeof field === "object") withStacks(field, mapped);
+    else if (name === "stack" && typeof field === "string") fields[name] = mapped(field);
+  }
+  return value;
 }

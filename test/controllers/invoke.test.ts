@@ -37,7 +37,7 @@ const handler = `import { defineHandler, reply, NotFound, HandlerError } from "m
      if (mode === "wait") { await new Promise((r) => setTimeout(r, request.input.ms)); return reply({ label: "waited" }); }
      if (mode === "signal") return await new Promise((r) => request.signal.addEventListener("abort", () => r({ label: "aborted" })));
      if (mode === "console") { console.log("said %s", "hello", { a: 1 }); console.error("worse"); request.log.warn("typed", { n: 1 }); }
-     if (mode === "traced") { const error = new Error("traced"); console.error(error); request.log.error("kept", { stack: error.stack }); request.log.error("held", { error: Object.assign(error, { code: "E_TRACED" }), big: 1n }); error.self = error; request.log.error("endless", { error }); }
+     if (mode === "traced") { const error = new Error("traced"); console.error(error); request.log.error("kept", { stack: error.stack }); request.log.error("held", { error: Object.assign(error, { code: "E_TRACED" }), big: 1n, deep: [{ error, big: 2n }] }); error.self = error; request.log.error("endless", { error }); }
      if (mode === "denied") return await request.llm.chat({ messages: [] });
      if (mode === "fetch") return await fetch("https://example.com/");
      return reply({ label: "question", id: request.id, controller: request.controller, left: request.deadline - Date.now() });
@@ -232,6 +232,7 @@ test("a stack trace shows the user's file and line", async () => {
   await bench.invoke("triage", { mode: "traced" });
   const [logged, kept, held, endless] = bench.logs as { event: string; fields: Record<string, unknown> }[];
   const error = held?.fields["error"] as { stack: string };
+  expect(held?.fields["deep"]).toEqual([{ error, big: "2" }]);
   expect(held?.fields).toMatchObject({ error: { name: "Error", message: "traced", code: "E_TRACED" }, big: "1" });
   expect(endless?.fields).toEqual({ fields_unreadable: expect.stringContaining("circular") });
   for (const stack of [logged?.event, kept?.fields["stack"], error.stack]) {

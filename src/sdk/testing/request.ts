@@ -97,20 +97,23 @@ export function createRequest<Input>(
 }
 
 /** Of an error JSON has what was added to it alone, and of a bigint nothing: those among the fields are said. */
-function readable(value: unknown): unknown {
-  if (typeof value === "bigint") return String(value);
-  if (!(value instanceof Error) || "toJSON" in value) return value;
-  const { name, message, stack } = value;
-  return { name, message, stack, ...(value as object) };
+function readable(): (key: string, value: unknown) => unknown {
+  const said = new Map<Error, object>();
+  return (_key, value) => {
+    if (typeof value === "bigint") return String(value);
+    if (!(value instanceof Error)) return value;
+    const { name, message, stack } = value;
+    // Each once: one that leads back to itself is found to be circular.
+    const data = said.get(value) ?? { name, message, stack, ...(value as object) };
+    said.set(value, data);
+    return data;
+  };
 }
 
 /** A line is kept though its fields are not JSON. */
 function fieldsOf(fields: unknown): Record<string, unknown> {
   try {
-    const said = readable(fields ?? {});
-    const text = JSON.stringify(said, function (this: unknown, _name, value: unknown) {
-      return this === said ? readable(value) : value;
-    });
+    const text = JSON.stringify(fields ?? {}, readable());
     return JSON.parse(text) as Record<string, unknown>;
   } catch (error) {
     return { fields_unreadable: (error as Error).message };

@@ -11,11 +11,13 @@ function uncurry<This, Args extends unknown[], Result>(
 }
 
 export const parseJson: (text: string) => unknown = JSON.parse;
-export const stringifyJson: (value: unknown) => string | undefined = JSON.stringify;
+export const stringifyJson: (
+  value: unknown,
+  replacer?: (this: unknown, key: string, value: unknown) => unknown,
+) => string | undefined = JSON.stringify;
 export const min = Math.min;
 const createNull = Object.create as (prototype: null) => Record<string, never>;
 export const defineProperty = Object.defineProperty;
-export const keysOf: (object: object) => string[] = Object.keys;
 export const StringOf = String;
 export const ErrorOf = Error;
 export const PromiseOf = Promise;
@@ -50,6 +52,16 @@ export const utf8Write = uncurry(utf8Methods.utf8Write) as (
   offset: number,
   length: number,
 ) => number;
+
+const MapOf = Map;
+const mapGet = uncurry(Map.prototype.get);
+const mapSet = uncurry(Map.prototype.set);
+
+/** What was put under an object. */
+export function mapOf<K extends object, V>(): { get(key: K): V | undefined; set(key: K, value: V): void } {
+  const map = new MapOf<K, V>();
+  return { get: (key) => mapGet(map, key) as V | undefined, set: (key, value) => void mapSet(map, key, value) };
+}
 
 /** A table by number that inherits nothing. */
 export function table<T>(): Record<number, T> {

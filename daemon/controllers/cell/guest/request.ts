@@ -17,7 +17,7 @@ import {
   byteLength,
   defineProperty,
   ErrorOf,
-  keysOf,
+  mapOf,
   parseJson,
   StringOf,
   stringifyJson,
@@ -111,40 +111,34 @@ export function log(invocation: Invocation, level: string, text: unknown, fields
 
 /** A log line as JSON; fields that are not JSON are named instead of losing the line, as is one that no frame holds. */
 export function logText(level: string, text: unknown, fields: unknown): string {
-  const line = lineText(level, typeof text === "string" ? text : StringOf(text), fields);
+  const line = lineText(level, typeof text === "string" ? text : StringOf(text), fields, readable());
   const bytes = byteLength(line);
   return bytes <= MAX_PAYLOAD
     ? line
     : lineText("warn", `log limit exceeded: a line of ${bytes} bytes; it is dropped`, undefined);
 }
 
-function lineText(level: string, message: string, fields: unknown): string {
+function lineText(level: string, message: string, fields: unknown, said?: ReturnType<typeof readable>): string {
   try {
-    return stringifyJson({ level, message, fields: readable(fields) }) ?? "";
+    return stringifyJson({ level, message, fields }, said) ?? "";
   } catch (thrown) {
+    // What nests by the thousand is written in the plain way alone: the daemon says of it that it does.
+    if (said) return lineText(level, message, fields);
     return stringifyJson({ level, message, fields: { fields_unreadable: fromThrown(thrown).message } }) ?? "";
   }
 }
 
 /** Of an error JSON has what was added to it alone, and of a bigint nothing: those among the fields are said. */
-function readable(fields: unknown): unknown {
-  if (typeof fields !== "object" || fields === null) return fields;
-  if (fields instanceof ErrorOf) return errorData(fields);
-  const names = keysOf(fields);
-  let own: Record<string, unknown> | undefined;
-  for (let at = 0; at < names.length; at++) {
-    const name = names[at] as string;
-    const value = (fields as Record<string, unknown>)[name];
-    const said = typeof value === "bigint" ? StringOf(value) : value instanceof ErrorOf ? errorData(value) : value;
-    if (said === value) continue;
-    own ??= { ...fields };
-    own[name] = said;
-  }
-  return own ?? fields;
-}
-
-function errorData(error: object): object {
-  return typeof (error as { toJSON?: unknown }).toJSON === "function" ? error : { ...fromThrown(error), ...error };
+function readable(): (key: string, value: unknown) => unknown {
+  const said = mapOf<object, object>();
+  return (_key, value) => {
+    if (typeof value === "bigint") return StringOf(value);
+    if (!(value instanceof ErrorOf)) return value;
+    // Each once: one that leads back to itself is found to be circular.
+    const data = said.get(value) ?? { ...fromThrown(value), ...value };
+    said.set(value, data);
+    return data;
+  };
 }
 
 async function ask(invocation: Invocation, op: string, args: unknown, signal?: AbortSignal): Promise<Answer> {
