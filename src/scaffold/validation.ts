@@ -75,7 +75,7 @@ function checkFolder(folder: string, work: Work): void {
   else {
     const inside = controllersIn(folder);
     for (const controller of inside) checkController(controller, work);
-    if (inside.length === 0) noContract(folder, work);
+    if (closedIn(folder, work) + inside.length === 0) noContract(folder, work);
   }
 }
 
@@ -106,6 +106,7 @@ function checkProject(root: string, work: Work): void {
       value: named,
     });
   for (const controller of controllersIn(folder)) checkController(controller, work);
+  closedIn(folder, work);
   const tsconfig = join(root, "tsconfig.json");
   if (existsSync(tsconfig) && readFileSync(tsconfig, "utf8").includes(".magic/tsconfig.json"))
     whereWritable(() => writeEditorFiles(root));
@@ -116,6 +117,22 @@ function checkConfiguration(path: string, work: Work): void {
   work.problems.push(...problems);
   work.checked.push({ file: shownPath(path, work.cwd), kind: "project" });
   work.config ??= config;
+}
+
+/** Folders that nobody may look into, which may be controllers: a problem each. Answers how many there are. */
+function closedIn(folder: string, work: Work): number {
+  if (!existsSync(folder)) return 0;
+  let closed = 0;
+  for (const name of readdirSync(folder).filter((each) => !isPassedOver(each)))
+    try {
+      readdirSync(join(folder, name));
+    } catch (error) {
+      const { code = "", message } = error as NodeJS.ErrnoException;
+      if (code === "ENOTDIR" || code === "ENOENT") continue;
+      closed++;
+      unreadable(join(folder, name, CONTRACT_FILES[0]), message, work);
+    }
+  return closed;
 }
 
 function checkController(folder: string, work: Work): void {
@@ -148,10 +165,14 @@ function contentOf(path: string, work: Work): Buffer | undefined {
     return readPlainFile(path);
   } catch (error) {
     if (!isMagicError(error)) throw error;
-    const { message, fix } = unreadableContract((error.cause as Error).message);
-    problem(work, path, "contract_unreadable", message, fix);
+    unreadable(path, (error.cause as Error).message, work);
     return undefined;
   }
+}
+
+function unreadable(path: string, why: string, work: Work): void {
+  const { message, fix } = unreadableContract(why);
+  problem(work, path, "contract_unreadable", message, fix);
 }
 
 /** Brings contract.types.ts up to date where there is one; a link could lead to any file of whoever validates, which would be overwritten. */

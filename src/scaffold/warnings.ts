@@ -1,7 +1,10 @@
 // What is not wrong in any file of a project, but will not work as it stands: what its files say does not fit together.
 import { resolve } from "node:path";
+import { brief } from "#contract/check.ts";
 import type { ControllerContract } from "#contract/controller.ts";
 import { toPointer } from "#contract/json-pointer.ts";
+import { formatNames } from "#contract/json-schema/compilers.ts";
+import { walk } from "#contract/json-schema/walk.ts";
 import type { Problem } from "#contract/problem.ts";
 import type { ProjectConfig } from "#contract/project.ts";
 import { sandboxModels } from "#contract/project-gateway.ts";
@@ -21,7 +24,7 @@ export interface Read {
 }
 
 export function warningsOf(read: Read): Problem[] {
-  return [...unconfigured(read), ...unserved(read), ...closed(read), ...unfilled(read)];
+  return [...unconfigured(read), ...unserved(read), ...closed(read), ...unfilled(read), ...unchecked(read)];
 }
 
 // A contract is right in itself; whether its project offers what it names is the project's matter, and may come later.
@@ -128,6 +131,43 @@ function unfilled(read: Read): Problem[] {
   };
   look(read.config, []);
   return found;
+}
+
+// JSON Schema takes a format that it does not know for an annotation, and a double is all that a number becomes.
+function unchecked(read: Read): Problem[] {
+  return read.contracts.flatMap(({ file, contract }) =>
+    (["input_schema", "output_schema"] as const).flatMap((key) => {
+      const found: Problem[] = [];
+      const base = toPointer([key]);
+      walk(contract[key], base, ({ format }, at) => {
+        if (typeof format !== "string" || formatNames().includes(format)) return;
+        found.push({
+          ...placeIn(read, file, `${at}/format`),
+          code: "unknown_format",
+          message: `The format \`${brief(format)}\` is none of JSON Schema's: no value is checked against it.`,
+          fix: "Add a `pattern`, or leave the format out.",
+        });
+      });
+      for (const [pointer, rounded] of largeNumbers(contract[key], base)) {
+        const place = placeIn(read, file, pointer);
+        const written = read.sources.get(file)?.written(pointer) ?? "";
+        if (!/^[-+]?\d+$/.test(written) || BigInt(written) === BigInt(rounded)) continue;
+        found.push({
+          ...place,
+          code: "out_of_range",
+          message: `\`${written}\` is read as ${BigInt(rounded)}: integers beyond 2^53 are not exact.`,
+          fix: "Write one that is, or let the value be a string of digits.",
+        });
+      }
+      return found;
+    }),
+  );
+}
+
+function* largeNumbers(value: unknown, at: string): Generator<[pointer: string, number: number]> {
+  if (typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value)) yield [at, value];
+  if (typeof value !== "object" || value === null) return;
+  for (const [key, part] of Object.entries(value)) yield* largeNumbers(part, at + toPointer([key]));
 }
 
 function projectFile({ checked }: Read): string {

@@ -492,3 +492,38 @@ test("a private address that egress.allow_private does not list is warned of bef
     rmSync(folder, { recursive: true, force: true });
   }
 });
+
+test("a folder that nobody may look into is a problem beside the others", () => {
+  const root = temporaryFolder();
+  mkdirSync(join(root, "controllers"));
+  writeFileSync(join(root, "magic.yaml"), "version: 1\n");
+  writeFileSync(join(root, "controllers", "README.md"), "");
+  symlinkSync("endless", join(root, "controllers", "endless"));
+  const said = { code: "contract_unreadable", file: "controllers/endless/contract.yaml" };
+  expect(validatePaths([], root, root)).toMatchObject({ valid: false, problems: [said] });
+  expect(validatePaths(["controllers"], root, root)).toMatchObject({ valid: false, problems: [said] });
+});
+
+test("a format that nobody knows, and an integer that no double is, are warned of", () => {
+  const root = temporaryFolder();
+  writeFileSync(
+    join(root, "contract.yaml"),
+    `name: c
+version: 1.0.0
+input_schema:
+  properties:
+    format: { type: string, format: nope }
+    known: { type: string, format: idn-email }
+    ids: { enum: [9007199254740992, 9007199254740993, 1e300] }
+output_schema: { maximum: 9223372036854775807, examples: [{ format: nope }] }
+`,
+  );
+  writeFileSync(join(root, "handler.ts"), "");
+  const { valid, warnings } = validatePaths([root], undefined, root);
+  expect(valid).toBe(true);
+  expect(warnings).toMatchObject([
+    { line: 5, column: 37, pointer: "/input_schema/properties/format/format", code: "unknown_format" },
+    { line: 7, column: 37, pointer: "/input_schema/properties/ids/enum/1", code: "out_of_range" },
+    { line: 8, column: 27, pointer: "/output_schema/maximum", message: expect.stringContaining("9223372036854775808") },
+  ]);
+});
