@@ -92,6 +92,8 @@ interface Interruption {
   interrupt(): void;
   /** Nobody reads any more: the same end, which is no error. */
   readerLeft(): void;
+  /** The command is done, with all that it says. */
+  done(): void;
   readonly unread: boolean;
 }
 
@@ -103,8 +105,11 @@ function listenToInterruption(): Interruption {
   const controller = new AbortController();
   let handled = false;
   let unread = false;
+  let done = false;
   let first = 0;
   const interrupt = () => {
+    // Heard only now, because the command never waited: what it did and said in full is not taken back.
+    if (done && process.stdout.writableLength === 0) return;
     // `timeout`, and the launcher under an older Node, hand on what the whole process group was sent: that is no second one.
     if (controller.signal.aborted && performance.now() - first < HANDED_ON) return;
     if (!handled || controller.signal.aborted)
@@ -124,6 +129,9 @@ function listenToInterruption(): Interruption {
       unread = true;
       controller.abort(new MagicError("interrupted"));
     },
+    done() {
+      done = true;
+    },
     get unread() {
       return unread;
     },
@@ -138,6 +146,7 @@ function helpWord(line: readonly string[]): string[] {
 const code = await main().catch((error: unknown) =>
   interruption.unread ? exitCodes.ok : reportFailure(error, format, process, env),
 );
+interruption.done();
 await written();
 process.exit(interruption.unread ? exitCodes.ok : code);
 

@@ -484,6 +484,32 @@ test("tests that are interrupted end, also one that never yields", async () => {
   await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow(), { timeout: 5_000 });
 });
 
+test("an interruption that is heard when all was done and said does not take it back", async () => {
+  const root = join(box.folder, "heard-late");
+  const names = Array.from({ length: 150 }, (_, at) => `c${String(at).padStart(3, "0")}`);
+  for (const name of names) {
+    const folder = join(root, "controllers", name);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "handler.js"), "");
+    const schemas = "input_schema: { type: object }\noutput_schema: true";
+    writeFileSync(join(folder, "contract.yaml"), `name: ${name}\nversion: 1.0.0\n${schemas}\n`);
+  }
+  writeFileSync(join(root, "magic.yaml"), "version: 1\n");
+  // Brought up to date in the middle of the work, which waits for nothing.
+  const types = join(root, "controllers", "c000", "contract.types.ts");
+  writeFileSync(types, "");
+  const command = spawn(process.execPath, [program, "validate", "--json", "--root", root], { env: box.env });
+  let said = "";
+  command.stdout.on("data", (chunk) => {
+    said += chunk;
+  });
+  const ended = new Promise((resolve) => command.once("close", resolve));
+  await vi.waitFor(() => expect(statSync(types).size).toBeGreaterThan(0), { timeout: 60_000, interval: 1 });
+  command.kill("SIGINT");
+  expect(await ended).toBe(0);
+  expect(JSON.parse(said).checked).toHaveLength(151);
+});
+
 test("validate: exit 3, every problem with its place", async () => {
   const folder = join(box.folder, "broken");
   mkdirSync(folder);
