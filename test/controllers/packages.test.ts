@@ -337,6 +337,22 @@ test("an answer's signal holds after a collection, a clone says where it came fr
   });
 });
 
+test("a package whose source map is broken is bundled without it, and the handler's own lines are still known", async () => {
+  const { root } = bench;
+  const kind = (name: string, link: string) => {
+    put(join(root, `node_modules/${name}/index.js`), `module.exports = "${name}";\n//# sourceMappingURL=${link}\n`);
+    return `import ${name} from "${name}";`;
+  };
+  const cut = Buffer.from('{"version": 3, "sour').toString("base64");
+  const imports = [kind("cutoff", "index.js.map"), kind("inlined", `data:application/json;base64,${cut}`)].join(" ");
+  put(join(root, "node_modules/cutoff/index.js.map"), '{"version":3,"sources":');
+  const handler = `${imports}\nexport default () => { if (cutoff + inlined === "cutoffinlined") throw new Error("built"); };`;
+  await bench.deploy("mapless", handler);
+  bench.logs.length = 0;
+  expect((await bench.failure(bench.invoke("mapless"))).message).toContain("built");
+  expect(JSON.stringify(bench.logs)).toContain("controllers/mapless/handler.ts:2:");
+});
+
 test("what is imported as data is the controller's, the project's or a package's, and no other file of the machine", async () => {
   const { root } = bench;
   const elsewhere = mkdtempSync(join(tmpdir(), "magic-elsewhere-"));

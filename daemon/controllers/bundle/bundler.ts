@@ -12,6 +12,7 @@ import { buildProblems, noFile, noHandler, tooLarge, tooLong } from "./problems.
 import { regularFilesPlugin, strayImports } from "./reach.ts";
 import { ask, BuildTooLong, currentService, endService, ServiceEnded } from "./service.ts";
 import { hasTimeSetBack } from "./set-back.ts";
+import { isMapBroken, unmappedPlugin } from "./unmapped.ts";
 
 export type BundleResult =
   | { readonly ok: true; readonly code: string; readonly map: string; readonly inputs: readonly string[] }
@@ -37,6 +38,8 @@ export function openBundler(folder: string, root: string, withinMs = BUILD_WITHI
   /** `service`: the process that has the context. */
   let open: { entry: string; awaiting: boolean; service: number; context: BuildContext } | null = null;
   let inputs: readonly string[] = [];
+  /** Since a package's source map was found to be broken. */
+  let unmapped = false;
 
   async function close(): Promise<void> {
     const last = open;
@@ -48,7 +51,7 @@ export function openBundler(folder: string, root: string, withinMs = BUILD_WITHI
     if (open?.entry === entry && open.awaiting === awaiting && open.service === currentService()) return open.context;
     await close();
     const service = currentService();
-    const options = optionsFor(folder, entry);
+    const options = optionsFor(folder, entry, unmapped);
     open = { entry, awaiting, service, context: await context(awaiting ? awaitingOptions(options, entry) : options) };
     return open.context;
   }
@@ -61,6 +64,11 @@ export function openBundler(folder: string, root: string, withinMs = BUILD_WITHI
         return await ask(async () => (await contextFor(entry, awaiting)).rebuild(), { withinMs, signal });
       } catch (error) {
         const { errors } = error as { errors?: Message[] };
+        if (errors && !unmapped && isMapBroken(errors)) {
+          unmapped = true;
+          await close();
+          continue;
+        }
         if (errors && !awaiting && mustAwait(errors)) {
           const result = await rebuilt(entry, signal, true);
           if (!requiresOne(result.metafile as Metafile, errors)) return result;
@@ -107,7 +115,7 @@ export function openBundler(folder: string, root: string, withinMs = BUILD_WITHI
   };
 }
 
-function optionsFor(folder: string, entry: string): BuildOptions {
+function optionsFor(folder: string, entry: string, unmapped: boolean): BuildOptions {
   return {
     // From the folder: in a path esbuild takes `*` for a pattern.
     entryPoints: [`./${entry}`],
@@ -132,7 +140,7 @@ function optionsFor(folder: string, entry: string): BuildOptions {
       "import.meta.filename": '"/controller/handler.js"',
     },
     loader: { ".wasm": "binary" },
-    plugins: [sdkPlugin, addonPlugin, regularFilesPlugin],
+    plugins: [sdkPlugin, addonPlugin, regularFilesPlugin, ...(unmapped ? [unmappedPlugin] : [])],
   };
 }
 

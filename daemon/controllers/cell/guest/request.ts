@@ -111,7 +111,12 @@ export function log(invocation: Invocation, level: string, text: unknown, fields
 
 /** A log line as JSON; fields that are not JSON are named instead of losing the line, as is one that no frame holds. */
 export function logText(level: string, text: unknown, fields: unknown): string {
-  const line = lineText(level, typeof text === "string" ? text : StringOf(text), fields, readable());
+  const line = lineText(
+    level,
+    typeof text === "string" ? text : StringOf(text),
+    fields,
+    fields === undefined ? undefined : readable(),
+  );
   const bytes = byteLength(line);
   return bytes <= MAX_PAYLOAD
     ? line
