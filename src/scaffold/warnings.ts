@@ -8,7 +8,7 @@ import { walk } from "#contract/json-schema/walk.ts";
 import type { Problem } from "#contract/problem.ts";
 import type { ProjectConfig } from "#contract/project.ts";
 import { sandboxModels } from "#contract/project-gateway.ts";
-import { type Position, readSource, type Source } from "#contract/source.ts";
+import { MAX_PROBLEMS, type Position, readSource, type Source } from "#contract/source.ts";
 import { PROJECT_FILE } from "#shared/paths.ts";
 import { readPlainFile } from "#shared/plain-file.ts";
 import { unservedModels } from "./unserved.ts";
@@ -137,11 +137,12 @@ function unfilled(read: Read): Problem[] {
 function unchecked(read: Read): Problem[] {
   return read.contracts.flatMap(({ file, contract }) =>
     (["input_schema", "output_schema"] as const).flatMap((key) => {
-      const found: Problem[] = [];
+      const formats: Problem[] = [];
+      const numbers: Problem[] = [];
       const base = toPointer([key]);
       walk(contract[key], base, ({ format }, at) => {
-        if (typeof format !== "string" || formatNames().includes(format)) return;
-        found.push({
+        if (typeof format !== "string" || formatNames().includes(format) || formats.length === MAX_PROBLEMS) return;
+        formats.push({
           ...placeIn(read, file, `${at}/format`),
           code: "unknown_format",
           message: `The format \`${brief(format)}\` is none of JSON Schema's: no value is checked against it.`,
@@ -149,17 +150,18 @@ function unchecked(read: Read): Problem[] {
         });
       });
       for (const [pointer, rounded] of largeNumbers(contract[key], base)) {
+        if (numbers.length === MAX_PROBLEMS) break;
         const place = placeIn(read, file, pointer);
         const written = read.sources.get(file)?.written(pointer) ?? "";
         if (!/^[-+]?\d+$/.test(written) || BigInt(written) === BigInt(rounded)) continue;
-        found.push({
+        numbers.push({
           ...place,
           code: "out_of_range",
           message: `\`${written}\` is read as ${BigInt(rounded)}: integers beyond 2^53 are not exact.`,
           fix: "Write one that is, or let the value be a string of digits.",
         });
       }
-      return found;
+      return [...formats, ...numbers];
     }),
   );
 }

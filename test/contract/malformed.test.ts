@@ -526,4 +526,8 @@ output_schema: { maximum: 9223372036854775807, examples: [{ format: nope }] }
     { line: 7, column: 37, pointer: "/input_schema/properties/ids/enum/1", code: "out_of_range" },
     { line: 8, column: 27, pointer: "/output_schema/maximum", message: expect.stringContaining("9223372036854775808") },
   ]);
+  const ids = { enum: Array.from({ length: 2_000 }, (_, at) => [at, 2 ** 53]) };
+  const text = JSON.stringify({ name: "c", version: "1.0.0", input_schema: ids, output_schema: true });
+  writeFileSync(join(root, "contract.yaml"), text.replaceAll(String(2 ** 53), "9007199254740993"));
+  expect(validatePaths([root], undefined, root).warnings).toHaveLength(1_000);
 });
