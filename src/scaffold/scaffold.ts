@@ -62,7 +62,7 @@ export function scaffold(request: ScaffoldRequest): Scaffolded {
   try {
     makeFolder(dirname(folder), changes);
     changes.undo.push(() => rmSync(stage, { recursive: true, force: true }));
-    mkdirSync(stage);
+    makeStage(stage, folder);
     if (existsSync(folder)) cpSync(folder, stage, { recursive: true, verbatimSymlinks: true });
     for (const [file, content] of files) naming(join(folder, file), () => writeFileSync(join(stage, file), content));
     const projectFiles = ensureProject(root, controllers, template, changes);
@@ -78,6 +78,18 @@ export function scaffold(request: ScaffoldRequest): Scaffolded {
     const dropStage = () => rmSync(stage, { recursive: true, force: true });
     for (const step of lost ? [dropStage, ...changes.settle] : changes.undo.reverse()) attempt(step);
     throw error;
+  }
+}
+
+// What is told of is the folder that was asked for.
+function makeStage(stage: string, folder: string): void {
+  try {
+    mkdirSync(stage);
+  } catch (error) {
+    const failed = error as NodeJS.ErrnoException;
+    failed.message = failed.message.replace(stage, folder);
+    failed.path = folder;
+    throw failed;
   }
 }
 

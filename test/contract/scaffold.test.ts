@@ -28,3 +28,10 @@ test("a controller that is scaffolded anew keeps its links as they are", () => {
   scaffold({ ...request, force: true });
   expect(readlinkSync(join(path, "shared.ts"))).toBe("../../shared.ts");
 });
+
+test("where no folder can be made, the error names the one that was asked for", () => {
+  const root = temporaryFolder();
+  symlinkSync("nowhere", join(root, "away"));
+  const make = () => scaffold({ name: "q", template: "minimal", lang: "ts", root, dir: "away", force: false });
+  expect(make).toThrow(`mkdir '${join(root, "away", "q")}'`);
+});
