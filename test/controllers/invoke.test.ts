@@ -448,8 +448,12 @@ test("a handler that goes on without its caller waits for nobody's place, and is
 
 test("isolation: invocation gives each call a process of its own", async () => {
   await bench.deploy("alone", `let n = 0; export default () => ({ n: ++n });`, { isolation: "invocation" });
+  bench.logs.length = 0;
   expect(await bench.invoke("alone")).toEqual({ n: 1 });
   expect(await bench.invoke("alone")).toEqual({ n: 1 });
+  // Each ended with its call, as was meant: nobody is warned of it.
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect(bench.logs.map(({ event }) => event)).not.toContain("controller.cell_ended");
 });
 
 test("a controller that keeps dying rests behind a breaker, and is told so", async () => {

@@ -157,7 +157,13 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
 
   /** A cell that takes no more calls ends with the last one that somebody waits for; one of a single call with that call, its caller there or not. */
   function endUnneeded(live: LiveCell): void {
-    if (live.calls === 0 && (live.retired || (fresh && live.late === 0))) live.cell.kill("killed", "retired");
+    if (live.calls === 0 && (live.retired || (fresh && live.late === 0))) end(live, "retired");
+  }
+
+  /** As was meant: no death to be told of. */
+  function end(live: LiveCell, why: string): void {
+    live.retired = true;
+    live.cell.kill("killed", why);
   }
 
   const instance: Instance = {
@@ -168,7 +174,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
       // First: of a start that fails here no cell is left.
       await Promise.all([inputCheck.ready(), outputCheck.ready()]);
       const live = await serving(overtaken);
-      if (fresh) live.cell.kill("killed", "the module loads");
+      if (fresh) end(live, "the module loads");
     },
     async run(call) {
       const problems = inputCheck.atOnce(call.input);
@@ -185,7 +191,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
         const serve = serving();
         const live = serve instanceof Promise ? await serve : serve;
         if (call.signal?.aborted) {
-          if (fresh) live.cell.kill("killed", "the caller left");
+          if (fresh) end(live, "the caller left");
           throw new MagicError("client_closed");
         }
         const began = performance.now();
