@@ -108,6 +108,12 @@ test("XML, CSV and lines are read as Python reads them", async () => {
   expect(await decoded("CsvDecoder", '\ufeffid,n\n1,5" pipe\n', [], { encoding: "utf-8-sig" })).toEqual([
     { id: "1", n: '5" pipe' },
   ]);
+  // Cells beyond the last column are kept, whether a column is called __proto__ or not.
+  expect(await decoded("CsvDecoder", "id,__proto__\n1,a,b,\n2,,x\n\n3\n", [], { set_values_to_none: [""] })).toEqual([
+    { id: "1", ["__proto__"]: "a", null: ["b", ""] },
+    { id: "2", ["__proto__"]: null, null: ["x"] },
+    { id: "3", ["__proto__"]: null },
+  ]);
   await expect(decoded("XmlDecoder", "<r><i><id>1</id></i><i>", ["r", "i"])).rejects.toThrow("is not XML");
   expect(await decoded("IterableDecoder", "a\n\nb\n")).toEqual(["a", "", "b"].map((record) => ({ record })));
 });

@@ -1,6 +1,6 @@
 // Answers in CSV, whole or some rows at a time.
 import { Readable } from "node:stream";
-import { type OptionsWithColumns, parse } from "csv-parse";
+import { type Options, parse } from "csv-parse";
 import { parse as parseWhole } from "csv-parse/sync";
 import { unescapePython } from "../jinja/lexer.ts";
 import { type Component, optionalText } from "../manifest/component.ts";
@@ -11,31 +11,42 @@ const MAX_ROW = 16 * 1024 * 1024;
 const SLICE = 1024 * 1024;
 const ROWS = 5000;
 
+/** The name that cells beyond the last column have together: Python's None, as JSON writes it. */
+const BEYOND = "null";
+
 /** How a CsvDecoder reads: as Python's DictReader. */
-function csvOptions(component: Component): OptionsWithColumns<Record<string, unknown>> {
-  const nulls = Array.isArray(component["set_values_to_none"]) ? component["set_values_to_none"] : [];
-  const absent: Record<string, null> = {};
+function csvOptions(component: Component): Options {
   return {
-    columns: (names: string[]) => {
-      for (const name of names) absent[name] = null;
-      return names;
-    },
     delimiter: unescapePython(optionalText(component, "delimiter") ?? ","),
     bom: true,
     skip_empty_lines: true,
     max_record_size: MAX_ROW,
     relax_column_count: true,
     relax_quotes: true,
-    cast: (value, { header }) => (!header && nulls.includes(value) ? null : value),
-    // A row that is too short has nothing in its last columns.
-    on_record: (record: Record<string, unknown>) => ({ ...absent, ...record }),
+  };
+}
+
+/** Makes records of rows, the first of which names the columns. */
+function recordsFrom(component: Component): (cells: readonly string[]) => Record<string, unknown>[] {
+  const nulls = Array.isArray(component["set_values_to_none"]) ? component["set_values_to_none"] : [];
+  // A row that is too short has nothing in its last columns.
+  const shown = (cell: string | undefined): string | null => (cell === undefined || nulls.includes(cell) ? null : cell);
+  let names: readonly string[] | undefined;
+  return (cells) => {
+    if (names === undefined) {
+      names = cells;
+      return [];
+    }
+    const record: Record<string, unknown> = Object.fromEntries(names.map((name, at) => [name, shown(cells[at])]));
+    if (cells.length > names.length) record[BEYOND] = cells.slice(names.length);
+    return [record];
   };
 }
 
 export function csv(answer: Answer, component: Component): unknown[] {
   try {
     const text = strictDecoder(answer, optionalText(component, "encoding")).decode(answer.body);
-    return parseWhole(text, csvOptions(component));
+    return parseWhole(text, csvOptions(component)).flatMap(recordsFrom(component));
   } catch (error) {
     throw unreadable(answer.url, "is not CSV", error);
   }
@@ -44,9 +55,10 @@ export function csv(answer: Answer, component: Component): unknown[] {
 export async function* csvInParts(answer: Answer, component: Component): AsyncGenerator<unknown[]> {
   try {
     const decoder = strictDecoder(answer, optionalText(component, "encoding"));
+    const records = recordsFrom(component);
     let rows: unknown[] = [];
-    for await (const row of Readable.from(slices(answer.body, decoder)).compose(parse(csvOptions(component)))) {
-      rows.push(row);
+    for await (const cells of Readable.from(slices(answer.body, decoder)).compose(parse(csvOptions(component)))) {
+      rows.push(...records(cells));
       if (rows.length < ROWS) continue;
       yield rows;
       rows = [];
