@@ -1,6 +1,6 @@
 // A read that ends anywhere and goes on from its last state: no record is lost, whatever the order of pages, partitions and days.
 import { expect, test } from "vitest";
-import { json, manifest, read, vendor } from "./one-stream.ts";
+import { cursor, json, manifest, day as midnight, read, vendor } from "./one-stream.ts";
 
 const day = (at: number): string => `2024-0${at < 28 ? 2 : 3}-${String(at < 28 ? at + 1 : at - 27).padStart(2, "0")}`;
 
@@ -146,4 +146,43 @@ test("where one cursor stands for all partitions, not every one of them ends in 
   expect(records).toHaveLength(values.length);
   // One a second, however slow the machine.
   expect(states).toBeLessThan(50);
+});
+
+test("a partition that is refused keeps nobody from the others; the read fails, and goes on from what was read", async () => {
+  let refused = ["/2", "/5"];
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(`${request.at.pathname} ${request.at.searchParams.get("since")}`);
+    const down = refused.includes(request.at.pathname);
+    json(response, { items: [{ id: request.at.pathname, at: midnight("2026-02-01") }] }, down ? 404 : 200);
+  });
+  const values = Array.from({ length: 20 }, (_, at) => `${at + 1}`);
+  const source = manifest(origin, {
+    retriever: { partition_router: { type: "ListPartitionRouter", values, cursor_field: "part" } },
+    requester: { path: "/{{ stream_partition.part }}" },
+    sync: cursor,
+  });
+  const records: unknown[] = [];
+  let state: unknown;
+  const options = {
+    onRecords: (page: Record<string, unknown>[]) => void records.push(...page.map(({ id }) => id)),
+    onState: (each: unknown) => {
+      state = each;
+    },
+  };
+  await expect(read(source, options)).rejects.toThrow("/2 answered 404");
+  expect(new Set(records)).toEqual(
+    new Set(values.map((value) => `/${value}`).filter((path) => !refused.includes(path))),
+  );
+  refused = [];
+  asked.length = 0;
+  await read(source, { state });
+  expect(asked.filter((each) => each.endsWith(midnight("2026-01-01"))).sort()).toEqual(
+    ["/2", "/5"].map((path) => `${path} ${midnight("2026-01-01")}`),
+  );
+  // A vendor that refuses all of them is not asked for each.
+  refused = values.map((value) => `/${value}`);
+  asked.length = 0;
+  await expect(read(source, { concurrency: 1 })).rejects.toThrow("/1 answered 404");
+  expect(asked).toHaveLength(10);
 });

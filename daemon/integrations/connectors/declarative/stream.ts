@@ -5,11 +5,17 @@ import { createAnswers } from "./http/answers.ts";
 import { type Component, child, optionalChild, refuseCustom, requiredText, typeOf } from "./manifest/component.ts";
 import { keyPathsOf, nameOf, writtenStreams } from "./manifest/streams.ts";
 import { readsWhole } from "./read/delegate.ts";
+import { failedPartitions } from "./read/failed-partitions.ts";
 import { cursorOf } from "./read/incremental-sync.ts";
 import type { Pack } from "./read/pack.ts";
 import { parallel } from "./read/parallel.ts";
 import { type Partition, parentsOf, partitionsOf, type ReadParent, readsAgain, routersOf } from "./read/partition.ts";
-import { type PackedEvent, partitionReaderOf, type RecordsEvent } from "./read/partition-reader.ts";
+import {
+  type PackedEvent,
+  type PartitionEvent,
+  partitionReaderOf,
+  type RecordsEvent,
+} from "./read/partition-reader.ts";
 import { type DataRecord, selectorOf, transformationsOf } from "./read/records.ts";
 import { retrieverOf } from "./read/retrieve.ts";
 import { schemaOf } from "./read/schema.ts";
@@ -60,6 +66,8 @@ export function streamOf(context: Context, component: Component, concurrency = D
   if (component["file_uploader"])
     context.log("warn", `the files that records of ${nameOf(component)} name are not fetched: the records are`);
   const partitioned = routers.length > 0;
+  // Jobs that nobody will take the reports of are not begun for a read that has failed.
+  const goesOn = partitioned && typeOf(retriever) === "SimpleRetriever";
   const form = stateFormOf(component, cursor);
   return {
     name: nameOf(component),
@@ -81,24 +89,28 @@ export function streamOf(context: Context, component: Component, concurrency = D
     // Without a cursor of its own the stream is read wholly each time: so are its parents then.
     const readParent: ReadParent = async function* (component, dependent) {
       const parent = parents.get(component) ?? streamOf(below, component, 1);
-      const goesOn = dependent && cursor !== undefined && parent.cursorField !== undefined;
-      if (goesOn) allSeen = false;
+      const readsOn = dependent && cursor !== undefined && parent.cursorField !== undefined;
+      if (readsOn) allSeen = false;
       // Read again in this run, it has come further than the children that were read first.
       const first = !begun.has(parent.name);
       begun.add(parent.name);
-      for await (const event of parent.read(goesOn ? known.parents[parent.name] : undefined)) {
+      for await (const event of parent.read(readsOn ? known.parents[parent.name] : undefined)) {
         if (event.type === "state") {
-          if (goesOn && first) tracker.parentDone(parent.name, event.state);
+          if (readsOn && first) tracker.parentDone(parent.name, event.state);
         } else for (const record of event.records) yield { record, partition: event.partition };
       }
     };
     const tasks = cursor && partitioned ? distinct(partitions(readParent)) : partitions(readParent);
+    const failed = failedPartitions(context.signal);
+    const readEach = (each: Partition): AsyncIterable<PartitionEvent> => {
+      const read = readPartition(each, tracker, pack);
+      return goesOn ? failed.read(read) : read;
+    };
     try {
-      for await (const event of parallel(tasks, partitioned ? concurrency : 1, (each) =>
-        readPartition(each, tracker, pack),
-      ))
+      for await (const event of parallel(tasks, partitioned ? concurrency : 1, readEach))
         if (event.type !== "slice") yield event;
         else if (tracker.due()) yield { type: "state", state: tracker.snapshot() };
+      failed.end();
     } catch (error) {
       // What the other partitions' jobs make nobody will read: they must not stay with the vendor.
       await context.jobs.abandon(error);
