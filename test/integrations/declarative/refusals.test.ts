@@ -65,17 +65,33 @@ test("where the manifest says that an answer is a limit, every partition waits, 
   expect(times.filter((time) => time < first + 900).length).toBeLessThanOrEqual(4);
 });
 
-test("a failure is told although another partition waits", async () => {
-  const waiting = Promise.withResolvers<void>();
+test("a refusal is told although another partition waits, which is read before the read fails", async () => {
+  const told: string[] = [];
   const origin = await vendor((request, response) => {
-    if (request.at.pathname === "/slow") {
-      json(response, {}, 503, { "retry-after": "3000" });
-      waiting.resolve();
-    } else void waiting.promise.then(() => json(response, { message: "no" }, 400));
+    if (request.at.pathname === "/wrong") json(response, { message: "no" }, 400);
+    else
+      void expect
+        .poll(() => told)
+        .toHaveLength(1)
+        .then(() => json(response, { items: [{ id: 1 }] }));
   });
   const partition_router = { type: "ListPartitionRouter", values: ["slow", "wrong"], cursor_field: "p" };
   const source = manifest(origin, { requester: { path: "/{{ stream_slice.p }}" }, retriever: { partition_router } });
-  await expect(read(source, { concurrency: 2 })).rejects.toThrow("answered 400: no");
+  const records: unknown[] = [];
+  const reading = read(source, { concurrency: 2, told, onRecords: (page) => void records.push(...page) });
+  await expect(reading).rejects.toThrow("answered 400: no");
+  expect(told).toEqual([
+    expect.stringMatching(/^a partition is left out, so that the read will fail: .*answered 400: no/),
+  ]);
+  expect(records).toEqual([{ id: 1 }]);
+});
+
+test("a failure that is no refusal ends the read although another partition waits", async () => {
+  const origin = await vendor((_request, response) => json(response, {}, 503, { "retry-after": "3000" }));
+  const partition_router = { type: "ListPartitionRouter", values: ["slow", "wrong"], cursor_field: "p" };
+  const path = "/{{ 1 // (stream_slice.p | length - 5) }}";
+  const source = manifest(origin, { requester: { path }, retriever: { partition_router } });
+  await expect(read(source, { concurrency: 2 })).rejects.toThrow("zero");
 });
 
 test("a token endpoint that is busy for a moment is asked again; one that answers no JSON says why", async () => {

@@ -101,7 +101,7 @@ export function streamOf(context: Context, component: Component, concurrency = D
       }
     };
     const tasks = cursor && partitioned ? distinct(partitions(readParent)) : partitions(readParent);
-    const failed = failedPartitions(context.signal);
+    const failed = failedPartitions(context);
     const readEach = (each: Partition): AsyncIterable<PartitionEvent> => {
       const read = readPartition(each, tracker, pack);
       return goesOn ? failed.read(read) : read;
