@@ -24,6 +24,7 @@ test("a URL that its driver cannot use is told as that", async () => {
     ["postgres://u:p@h.example/d?sslrootcert=/nowhere", /nowhere/],
     ["mysql://u:p@h.example/d?sslmode=verify-full&sslrootcert=/nowhere", /nowhere/],
     ["mysql://u:p@h.example/d?sslmode=verifyfull", /"verifyfull" is no sslmode/],
+    ["postgres://u:p@h.example/d?sslmode=verifyfull", /"verifyfull" is no sslmode/],
     ["mysql://u:p@h.example/d?port=abc", /port/],
     ["postgres://u:p@h.example/d?port=70000", /port/],
   ] as const) {

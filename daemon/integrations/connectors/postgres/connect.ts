@@ -155,8 +155,13 @@ const LONGEST_WAIT_MS = 4000;
 
 const asText = { getTypeParser: () => (value: string) => value } as never;
 
-// These mean verify-full to the driver, which says so in eight lines of warnings.
+/** https://www.postgresql.org/docs/18/libpq-ssl.html, and node-postgres' own `no-verify`. */
+const SSL_MODE = /^(disable|allow|prefer|require|verify-ca|verify-full|no-verify)?$/;
+
+// Some mean verify-full to the driver, which says so in eight lines of warnings; so does, without a word, what it does not know.
 function named(url: string): string {
+  const mode = serverUrl(url).searchParams.get("sslmode") ?? "";
+  if (!SSL_MODE.test(mode)) throw new Error(`${JSON.stringify(mode)} is no sslmode`);
   return /[?&]uselibpqcompat=/.test(url)
     ? url
     : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=[&#]|$)/g, "$1verify-full");
