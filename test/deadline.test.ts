@@ -5,7 +5,8 @@ test("limits pass in their order, each once, and those that were taken back neve
   const passed: string[] = [];
   const begun = performance.now();
   const limit = (name: string, ms: number) => new Deadline(performance.now() + ms, () => void passed.push(name));
-  limit("late", 60);
+  // Later than a busy machine may be with all the others.
+  limit("late", 1000);
   const second = limit("second", 20);
   limit("first", 5);
   const never = limit("never", 10);
@@ -17,8 +18,8 @@ test("limits pass in their order, each once, and those that were taken back neve
     other.clear();
     limit("new", 30);
   });
-  await new Promise<void>((resolve) => void new Deadline(begun + 90, resolve));
-  expect(performance.now() - begun).toBeGreaterThanOrEqual(90);
+  await new Promise<void>((resolve) => void new Deadline(begun + 1100, resolve));
+  expect(performance.now() - begun).toBeGreaterThanOrEqual(1100);
   expect(passed).toEqual(["first", "second", "new", "late"]);
   second.clear();
 });

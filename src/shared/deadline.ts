@@ -47,7 +47,7 @@ export class Deadline implements Link {
       if (one.#at <= now) due.push(one);
       else next = Math.min(next, one.#at);
     if (next < rings) ringAt(next);
-    for (const one of due) {
+    for (const one of due.sort((a, b) => a.#at - b.#at)) {
       // One of the others may have taken it back.
       if (one.before === null) continue;
       one.clear();
