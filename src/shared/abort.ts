@@ -45,10 +45,8 @@ export function pause(ms: number, signal: AbortNotice): Promise<boolean> {
 /** What the flight comes to; once the signal aborts, its reason: the flight goes on by itself. */
 export function untilAborted<T>(flight: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    flight.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-    if (signal.aborted) abort();
+    const forget = onAbort(signal, () => reject(signal.reason));
+    flight.then(resolve, reject).finally(forget);
   });
 }
 

@@ -10,12 +10,7 @@ import { cursorOf } from "./read/incremental-sync.ts";
 import type { Pack } from "./read/pack.ts";
 import { parallel } from "./read/parallel.ts";
 import { type Partition, parentsOf, partitionsOf, type ReadParent, readsAgain, routersOf } from "./read/partition.ts";
-import {
-  type PackedEvent,
-  type PartitionEvent,
-  partitionReaderOf,
-  type RecordsEvent,
-} from "./read/partition-reader.ts";
+import { type PackedEvent, partitionReaderOf, type RecordsEvent } from "./read/partition-reader.ts";
 import { type DataRecord, selectorOf, transformationsOf } from "./read/records.ts";
 import { retrieverOf } from "./read/retrieve.ts";
 import { schemaOf } from "./read/schema.ts";
@@ -102,7 +97,7 @@ export function streamOf(context: Context, component: Component, concurrency = D
     };
     const tasks = cursor && partitioned ? distinct(partitions(readParent)) : partitions(readParent);
     const failed = failedPartitions(context);
-    const readEach = (each: Partition): AsyncIterable<PartitionEvent> => {
+    const readEach = (each: Partition) => {
       const read = readPartition(each, tracker, pack);
       return goesOn ? failed.read(read) : read;
     };

@@ -66,11 +66,12 @@ const settings = [
 /** Opens a connection; throws credentials_rejected, object_not_found (no such database) or unreachable. */
 export async function connectPostgres(options: ConnectOptions): Promise<PostgresLink> {
   const pg = (await import("pg")).default;
-  databasePlace(serverUrl(options.url), 5432);
+  const url = serverUrl(options.url);
+  databasePlace(url, 5432);
   const client = madeOf(
     () =>
       new pg.Client({
-        connectionString: named(options.url),
+        connectionString: named(options.url, url.searchParams.get("sslmode") ?? ""),
         ...(options.address === undefined ? {} : { stream: () => pinnedSocket(options.address as string) }),
         connectionTimeoutMillis: options.timeoutMs ?? 10_000,
         keepAlive: true,
@@ -159,8 +160,7 @@ const asText = { getTypeParser: () => (value: string) => value } as never;
 const SSL_MODE = /^(disable|allow|prefer|require|verify-ca|verify-full|no-verify)?$/;
 
 // Some mean verify-full to the driver, which says so in eight lines of warnings; so does, without a word, what it does not know.
-function named(url: string): string {
-  const mode = serverUrl(url).searchParams.get("sslmode") ?? "";
+function named(url: string, mode: string): string {
   if (!SSL_MODE.test(mode)) throw new Error(`${JSON.stringify(mode)} is no sslmode`);
   return /[?&]uselibpqcompat=/.test(url)
     ? url

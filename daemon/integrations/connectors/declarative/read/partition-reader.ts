@@ -22,7 +22,7 @@ export interface PackedEvent {
 }
 
 /** `slice`: an interval was read wholly, and the tracker knows. */
-export type PartitionEvent = RecordsEvent | PackedEvent | { readonly type: "slice" };
+type PartitionEvent = RecordsEvent | PackedEvent | { readonly type: "slice" };
 
 /** Without `pack` no page is packed. */
 type ReadPartition = (partition: Partition, tracker: StateTracker, pack?: Pack) => AsyncGenerator<PartitionEvent>;
