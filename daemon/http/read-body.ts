@@ -2,8 +2,8 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import { jsonMeter, MOST_JSON, SMALL_JSON } from "#shared/json-size.ts";
-import { decodeLatin1 } from "#shared/latin1.ts";
 import { nestsDeeper } from "#shared/nesting.ts";
+import { skeletonOf } from "#shared/skeleton/skeleton.ts";
 
 /** Throws `invalid_request` (400) with `param` null for what is no JSON object at all. */
 export function readBody(raw: Buffer): Record<string, unknown> {
@@ -20,22 +20,22 @@ export function parseBody(raw: Buffer, levels: number, parse: (text: string) => 
   const ascii = isAscii(raw);
   // Decoded as it is, two bodies that differ could become one and the same text.
   if (!ascii && !isUtf8(raw)) throw new MagicError("invalid_request", "The body is not valid UTF-8.");
-  if (raw.length > SMALL_JSON) refuseHarmful(raw, levels);
+  const skeleton = skeletonOf(raw, ascii);
+  if (raw.length > SMALL_JSON) refuseHarmful(skeleton.text, levels);
   let parsed: unknown;
   try {
-    // Read as Latin-1, ASCII costs half.
-    parsed = parse(ascii ? decodeLatin1(raw) : raw.toString("utf8"));
+    parsed = parse(skeleton.text);
   } catch (cause) {
     if (isMagicError(cause)) throw cause;
     throw new MagicError("invalid_request", "The body is not valid JSON.", { cause });
   }
   if (raw.length <= SMALL_JSON && nestsDeeper(parsed, levels)) throw tooDeep(levels);
-  return parsed;
+  return skeleton.restore(parsed);
 }
 
-function refuseHarmful(raw: Buffer, levels: number): void {
+function refuseHarmful(text: string, levels: number): void {
   const most = { ...MOST_JSON, depth: levels };
-  const { depth, containers, keys, values } = jsonMeter(most)(raw.toString("latin1"));
+  const { depth, containers, keys, values } = jsonMeter(most)(text);
   if (depth > levels) throw tooDeep(levels);
   if (containers > most.containers) throw tooMany(most.containers, "objects and arrays");
   if (keys > most.keys) throw tooMany(most.keys, "different keys");

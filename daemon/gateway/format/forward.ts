@@ -1,6 +1,6 @@
 // What goes to an OpenAI-format upstream: the client's own bytes with single top-level members exchanged. Serialising a 64 kB body
 // again costs a quarter of a request's CPU; it also would not be the body that the client's prompt cache has seen.
-import { latin1Of } from "#shared/latin1.ts";
+import { plainSkeletonOf } from "#shared/skeleton/skeleton.ts";
 import { scanMembers } from "./scan.ts";
 
 interface Edit {
@@ -25,13 +25,18 @@ export function forwardBody(
 /** In their order in the bytes; null: it has to be serialised. */
 function editsOf(raw: Buffer, parsed: object, changes: Readonly<Record<string, unknown>>): Edit[] | null {
   // A character for each byte: finding a quote in a string costs a third of finding it in a buffer.
-  const { places, members } = scanMembers(latin1Of(raw), Object.keys(changes));
+  const skeleton = plainSkeletonOf(raw);
+  const { places, members } = scanMembers(skeleton.text, Object.keys(changes));
   if (members !== Object.keys(parsed).length) return null;
   const edits: Edit[] = [];
   for (const { name, start, end } of places) {
     // Taking a member out moves commas: rare enough to serialise again.
     if (changes[name] === undefined) return null;
-    edits.push({ start, end, text: JSON.stringify(changes[name]) });
+    edits.push({
+      start: skeleton.placeInJson(start),
+      end: skeleton.placeInJson(end),
+      text: JSON.stringify(changes[name]),
+    });
   }
   let added = "";
   for (const name in changes) {
