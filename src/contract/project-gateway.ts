@@ -99,8 +99,23 @@ export const PolicyConfig = Type.Object(
 export type PolicyConfig = Static<typeof PolicyConfig>;
 
 const Usd = Type.Optional(Type.Number({ minimum: 0, description: "US dollars per million tokens.", examples: [0.15] }));
+const classes = { input: Usd, output: Usd, cache_read: Usd, cache_write: Usd, reasoning: Usd };
 export const PriceConfig = Type.Object(
-  { input: Usd, output: Usd, cache_read: Usd, cache_write: Usd, reasoning: Usd },
+  {
+    ...classes,
+    long_prompts: Type.Optional(
+      Type.Array(
+        Type.Object(
+          { above: Type.Integer({ minimum: 1, description: "Tokens of the prompt.", examples: [200000] }), ...classes },
+          { additionalProperties: false },
+        ),
+        {
+          description: "What is different, for the whole call, where the prompt has more tokens.",
+          examples: [[{ above: 200000, input: 2.5, output: 15 }]],
+        },
+      ),
+    ),
+  },
   { additionalProperties: false, examples: [{ input: 0.15, output: 0.6 }] },
 );
 export type PriceConfig = Static<typeof PriceConfig>;

@@ -9,7 +9,7 @@ import { createLedger } from "#daemon/gateway/ledger/ledger.ts";
 import { createCatalogue } from "#daemon/gateway/pricing/catalogue.ts";
 import { attachmentsAtMost, estimateChatTokens } from "#daemon/gateway/pricing/estimate.ts";
 import { maxOutputTokens } from "#daemon/gateway/pricing/output-limits.ts";
-import { costOf, dollars, flatPrice } from "#daemon/gateway/pricing/price.ts";
+import { costOf, dollars, overridePrice, worstCost } from "#daemon/gateway/pricing/price.ts";
 import { anthropicUsage } from "#daemon/gateway/providers/anthropic/usage.ts";
 import { converseUsage } from "#daemon/gateway/providers/bedrock/usage.ts";
 import { googleUsage } from "#daemon/gateway/providers/google/usage.ts";
@@ -70,6 +70,42 @@ describe("golden costs", () => {
     };
     expect([priced(), priced("flex")]).toEqual([1.51, 2.36]);
     expect(of("x")).toBe(null);
+  });
+
+  test("a price for long prompts says what is different from that of shorter ones, for the whole call", () => {
+    const prices = {
+      "google/own": {
+        input: 1,
+        output: 10,
+        cache_read: 0.1,
+        long_prompts: [
+          { above: 500, output: 40 },
+          { above: 200, input: 2, output: 20 },
+        ],
+      },
+      // The rest of it, and from where it holds, is the published price's: 1.25 and 10, beyond 200,000 tokens 2.5 and 15.
+      "google/gemini-2.5-pro": { cache_read: 0.5, long_prompts: [{ above: 1000, cache_read: 1 }] },
+    };
+    const own = compileEngagement({ providers: { google: { api_key: "k" } }, prices });
+    const google = own.providers.get("google");
+    const of = (model: string, input: number, cached: number) => {
+      const price = google && priceFor(own, catalogue, google, model);
+      if (!price) throw new Error(model);
+      return costOf(price, { input, cached, cache_write: 0, output: 1, reasoning: 1 }) / 1e6;
+    };
+    expect([of("own", 100, 100), of("own", 100, 101), of("own", 0, 500), of("own", 1, 500)]).toEqual([
+      100 + 10 + 20,
+      200 + 10.1 + 40,
+      50 + 40,
+      2 + 50 + 80,
+    ]);
+    const pro = [of("gemini-2.5-pro", 900, 100), of("gemini-2.5-pro", 900, 101), of("gemini-2.5-pro", 2e5, 1)];
+    expect(pro).toEqual([1125 + 50 + 20, 1125 + 101 + 20, 5e5 + 1 + 30]);
+  });
+
+  test("a call reserves what a shorter prompt than it may have would cost, where that is dearer", () => {
+    const price = overridePrice({ input: 2, output: 1, long_prompts: [{ above: 100, input: 1 }] });
+    expect(worstCost(price, 150, 10, {})).toBe(310e6);
   });
 
   test("no price is so high that a call costs no number: a budget holds", async () => {
@@ -155,7 +191,7 @@ describe("golden costs", () => {
     expect(priced("anthropic", "claude-opus-4-6", served("us"))).toBe(0.001375);
     for (const elsewhere of ["global", "not_available"])
       expect(priced("anthropic", "claude-opus-4-6", served(elsewhere))).toBe(0.00125);
-    expect(costOf(flatPrice({ input: 1, output: 1, cache_read: 1 }, "override"), served("us"))).toBe(1_110_000_000);
+    expect(costOf(overridePrice({ input: 1, output: 1, cache_read: 1 }), served("us"))).toBe(1_110_000_000);
   });
 
   test("what Qwen writes to its cache is counted as written", () => {

@@ -5,7 +5,7 @@ import { providerTypes } from "#contract/project-gateway.ts";
 import { providerFaults } from "#contract/provider-faults.ts";
 import { type ServiceTier, serviceTiers, tierNamed } from "#daemon/gateway/format/usage.ts";
 import { maxOutputTokens } from "#daemon/gateway/pricing/output-limits.ts";
-import { flatPrice, type Price } from "#daemon/gateway/pricing/price.ts";
+import { overridePrice, type Price } from "#daemon/gateway/pricing/price.ts";
 import type { Credentials, ProviderKind, Target } from "#daemon/gateway/providers/adapter.ts";
 import { isLoopback } from "#shared/loopback.ts";
 import { cleanWithin } from "#shared/redact.ts";
@@ -288,7 +288,7 @@ function finderOf(prices: readonly (readonly [name: string, price: PriceConfig])
   const exact = new Map<string, Price>();
   const patterns: { readonly pattern: Pattern; readonly price: Price }[] = [];
   for (const [name, override] of prices) {
-    const price = flatPrice(override, "override");
+    const price = overridePrice(override);
     if (name.includes("*")) patterns.push({ pattern: modelPattern(name), price });
     else exact.set(name, price);
   }

@@ -24,24 +24,35 @@ export interface Rates {
   readonly outputImage: number;
 }
 
+interface PriceTier {
+  readonly above: number;
+  readonly rates: Rates;
+  /** Of an override that names a part of a direction without the direction itself: all that it names. The rest is what it would be without it. */
+  readonly named?: Partial<Rates>;
+}
+
 export interface Price {
   /** Ascending; the last one whose `above` the prompt's tokens exceed holds for the whole request. The first has `above: -1`. */
-  readonly tiers: readonly { readonly above: number; readonly rates: Rates }[];
+  readonly tiers: readonly PriceTier[];
   /** magic.yaml, the published price list, or nothing to pay (loopback server, sandbox). */
   readonly source: "override" | "published" | "free";
-  /** Of an override that names a part of a direction without the direction itself: all that it names. The rest is what it would be without it. */
-  readonly named?: Partial<Rates> | undefined;
   /** What magic.yaml says of service tiers; the others cost the same as the usual one. */
   readonly services?: ReadonlyMap<ServiceTier, Price> | undefined;
 }
 
-/** US dollars per million tokens, as written under `gateway.prices`. */
-export interface PriceOverride {
+/** US dollars per million tokens. */
+interface ClassPrices {
   readonly input?: number | undefined;
   readonly output?: number | undefined;
   readonly cache_read?: number | undefined;
   readonly cache_write?: number | undefined;
   readonly reasoning?: number | undefined;
+}
+
+/** As written under `gateway.prices`. */
+export interface PriceOverride extends ClassPrices {
+  /** What is different for prompts of more tokens than `above`. */
+  readonly long_prompts?: readonly (ClassPrices & { readonly above: number })[] | undefined;
 }
 
 /** Pico-dollars per token of a price in dollars per million tokens: whole ones, unless it has more than six decimals. */
@@ -53,7 +64,7 @@ function perToken(dollarsPerMillion: number): number {
 }
 
 /** What the published list has besides; US dollars per million tokens, `request` in pico-dollars. */
-export interface PublishedPrice extends PriceOverride {
+export interface PublishedPrice extends ClassPrices {
   readonly request?: number;
   readonly cache_write_1h?: number | undefined;
   readonly input_audio?: number | undefined;
@@ -84,16 +95,29 @@ export function ratesOf(price: PublishedPrice): Rates {
   };
 }
 
-/** One flat price. */
-export function flatPrice(price: PriceOverride, source: Price["source"]): Price {
-  const rates = ratesOf(price);
-  const { input, output, cache_read: read, cache_write: write, reasoning } = price;
-  const cached = read !== undefined || write !== undefined;
-  const whole = (input !== undefined || !cached) && (output !== undefined || reasoning === undefined);
-  return { tiers: [{ above: -1, rates }], source, ...(!whole && { named: namedOf(price, rates) }) };
+/** The price that magic.yaml has for a model. Of a longer prompt what no entry names stays as it is for shorter ones. */
+export function overridePrice({ long_prompts: longer = [], ...price }: PriceOverride): Price {
+  const whole = isWhole(price);
+  let named: ClassPrices = price;
+  const tiers = [tierOf(-1, named, whole)];
+  for (const { above, ...different } of longer.toSorted((a, b) => a.above - b.above)) {
+    named = { ...named, ...different };
+    tiers.push(tierOf(above, named, whole));
+  }
+  return { tiers, source: "override" };
 }
 
-function namedOf(price: PriceOverride, rates: Rates): Partial<Rates> {
+function tierOf(above: number, price: ClassPrices, whole: boolean): PriceTier {
+  const rates = ratesOf(price);
+  return { above, rates, ...(!whole && { named: namedOf(price, rates) }) };
+}
+
+function isWhole({ input, output, cache_read: read, cache_write: write, reasoning }: ClassPrices): boolean {
+  const cached = read !== undefined || write !== undefined;
+  return (input !== undefined || !cached) && (output !== undefined || reasoning === undefined);
+}
+
+function namedOf(price: ClassPrices, rates: Rates): Partial<Rates> {
   const { input, cacheRead, cacheWrite, output, reasoning } = rates;
   return {
     ...(price.input !== undefined && { input, inputAudio: input }),
@@ -106,25 +130,29 @@ function namedOf(price: PriceOverride, rates: Rates): Partial<Rates> {
 
 /** The price with the rest from what would hold without it; null where nothing would. */
 export function completed(price: Price, otherwise: () => Price | null): Price | null {
-  const { named, source } = price;
-  if (!named) return price;
-  const tiers = otherwise()?.tiers.map(({ above, rates }) => ({ above, rates: { ...rates, ...named } }));
-  return tiers ? { tiers, source } : null;
+  if (!price.tiers[0]?.named) return price;
+  const rest = otherwise();
+  if (!rest) return null;
+  const starts = new Set([...rest.tiers, ...price.tiers].map(({ above }) => above));
+  const tiers = [...starts]
+    .sort((a, b) => a - b)
+    .map((above) => ({ above, rates: { ...tierFor(rest, above + 1).rates, ...tierFor(price, above + 1).named } }));
+  return { tiers, source: price.source };
 }
 
-export const freePrice: Price = flatPrice({}, "free");
+export const freePrice: Price = { tiers: [{ above: -1, rates: ratesOf({}) }], source: "free" };
 
-/** The rates that hold for a request whose prompt has this many tokens. */
-function ratesFor(price: Price, promptTokens: number): Rates {
-  let rates = price.tiers[0]?.rates ?? ratesOf({});
-  for (const tier of price.tiers) if (promptTokens > tier.above) rates = tier.rates;
-  return rates;
+/** What holds for a request whose prompt has this many tokens. */
+function tierFor({ tiers }: Price, promptTokens: number): PriceTier {
+  let found = tiers[0] as PriceTier;
+  for (const tier of tiers) if (promptTokens > tier.above) found = tier;
+  return found;
 }
 
 /** Pico-dollars that this usage costs: every class once, at its own rate. */
 export function costOf(price: Price, usage: TokenUsage): number {
   const charged = (usage.tier && price.services?.get(usage.tier)) ?? price;
-  const rates = ratesFor(charged, usage.input + usage.cached + usage.cache_write);
+  const { rates } = tierFor(charged, usage.input + usage.cached + usage.cache_write);
   const pico =
     rates.request +
     usage.input * rates.input +
@@ -162,15 +190,20 @@ export function worstCost(
 }
 
 function worstAt(
-  price: Price,
+  { tiers }: Price,
   promptTokens: number,
   answerTokens: number,
   { audio = false, hour = false }: { readonly audio?: boolean; readonly hour?: boolean },
 ): number {
-  const rates = ratesFor(price, promptTokens);
-  const input = Math.max(rates.input, rates.cacheWrite, audio ? rates.inputAudio : 0, hour ? rates.cacheWrite1h : 0);
-  const output = Math.max(rates.output, rates.reasoning, rates.outputImage, audio ? rates.outputAudio : 0);
-  return Math.min(Math.ceil(rates.request + promptTokens * input + answerTokens * output), Number.MAX_SAFE_INTEGER);
+  let worst = 0;
+  for (const { above, rates } of tiers) {
+    // The prompt may turn out shorter, and magic.yaml may say that a short one is the dearer.
+    if (promptTokens <= above) break;
+    const input = Math.max(rates.input, rates.cacheWrite, audio ? rates.inputAudio : 0, hour ? rates.cacheWrite1h : 0);
+    const output = Math.max(rates.output, rates.reasoning, rates.outputImage, audio ? rates.outputAudio : 0);
+    worst = Math.max(worst, rates.request + promptTokens * input + answerTokens * output);
+  }
+  return Math.min(Math.ceil(worst), Number.MAX_SAFE_INTEGER);
 }
 
 /** US dollars, the nearest double. */

@@ -73,7 +73,7 @@ export interface Surroundings {
 /** A key of magic.yaml by its parts. The names of models hold dots. */
 export function pathOf(key: string): string[] {
   const [, priced, price] =
-    /^gateway\.prices\.(.+?)(?:\.(input|output|cache_read|cache_write|reasoning))?$/.exec(key) ?? [];
+    /^gateway\.prices\.(.+?)(?:\.(input|output|cache_read|cache_write|reasoning|long_prompts))?$/.exec(key) ?? [];
   if (priced !== undefined) return ["gateway", "prices", priced, ...(price === undefined ? [] : [price])];
   const [, alias] = /^gateway\.models\.aliases\.(.+)$/.exec(key) ?? [];
   return alias === undefined ? key.split(".") : ["gateway", "models", "aliases", alias];
