@@ -714,6 +714,25 @@ test("numbers of a server that gives no base64 come as base64 to who asks for it
   }
 });
 
+test("embeddings come in the order of their inputs, whatever order and indexes a server gives them", async () => {
+  const usage = { prompt_tokens: 1, total_tokens: 1 };
+  const embedded = async (indexes: readonly unknown[]) => {
+    const data = indexes.map((index, at) => ({ object: "embedding", index, embedding: [at] }));
+    upstream.answer = (response) => void response.end(JSON.stringify({ object: "list", data, model: "m", usage }));
+    const call = { request: { input: ["a", "b", "c"] }, raw: null, requestId: "req_test", user: null };
+    const got = await provider.embed?.(call, targetOf("openai", upstream), optionsOf());
+    if (got?.kind !== "completion") throw new Error(JSON.stringify(got));
+    const answered: { index: number; embedding: number[] }[] = JSON.parse(String(got.body)).data;
+    return answered.map(({ index, embedding }) => `${index}:${embedding}`).join(" ");
+  };
+  expect(await embedded([0, 1, 2])).toBe("0:0 1:1 2:2");
+  expect(await embedded([2, 0, 1])).toBe("0:1 1:2 2:0");
+  for (const indexes of [Array(3).fill(0), [undefined, 1, 1], [null, "1", 2]])
+    expect(await embedded(indexes)).toBe("0:0 1:1 2:2");
+  // Who was left out stays so.
+  expect(await embedded([0, 2])).toBe("0:0 2:1");
+});
+
 test("the gateway's own drop_unsupported, which clients send with everything, reaches no server beside texts to embed", async () => {
   upstream.answer = (response) => void response.end("{}");
   const asked = { input: "hi", drop_unsupported: true };
@@ -746,7 +765,7 @@ test("embeddings say in the specification's form what they cost, and an error be
     model: "m",
     data: [
       { object: "embedding", index: 0, embedding: [0.5] },
-      { object: "embedding", index: 1, embedding: "AAAAPw==" },
+      { object: "embedding", index: 1, embedding: [0.5] },
     ],
     usage: { prompt_tokens: 2, total_tokens: 2, cost_usd: 0.5 },
   });

@@ -1,6 +1,6 @@
 // OpenAI's embeddings: the client's bytes go on with the model's name exchanged, the vendor's come back with `cost_usd` put into the usage;
 // written anew only where an imitation left out what the specification requires.
-import { fields, string } from "#contract/json-object.ts";
+import { fields, list, string } from "#contract/json-object.ts";
 import { forwardBody } from "#daemon/gateway/format/forward.ts";
 import { noUsage, promptTokens, type TokenUsage, usageFromWire } from "#daemon/gateway/format/usage.ts";
 import { estimateEmbeddingTokens } from "#daemon/gateway/pricing/estimate.ts";
@@ -38,10 +38,10 @@ export function readEmbeddings(
   const usage = counted ?? { ...noUsage, input: estimateEmbeddingTokens(request.input), estimated: true };
   const cost = costOf(usage);
   const encoded = request.encoding_format === "base64";
-  const sound = counted && hasSoundHead(parsed.answer) && data.every((one) => isSound(one, encoded));
+  const sound = counted && hasSoundHead(parsed.answer) && data.every((one, at) => isSound(one, at, encoded));
   const spliced = sound ? spliceCost(parsed, cost) : null;
   if (spliced) return { body: spliced, usage };
-  const vectors = data.map((one, index) => mended(one, index, encoded));
+  const vectors = inOrder(data.map((one) => mended(one, encoded)));
   const answer = { ...mendedHead(parsed.answer, target), data: vectors, usage: shownUsage(usage, cost) };
   return { body: Buffer.from(JSON.stringify(answer)), usage };
 }
@@ -66,19 +66,34 @@ function shownUsage(usage: TokenUsage, cost: number | null | undefined): Fields 
   return { prompt_tokens: tokens, total_tokens: tokens, ...(cost === undefined ? {} : { cost_usd: cost }) };
 }
 
-function isSound({ object, index, embedding }: Fields, encoded: boolean): boolean {
-  return object === "embedding" && isWhole(index) && !(encoded && Array.isArray(embedding));
+function isSound({ object, index, embedding }: Fields, at: number, encoded: boolean): boolean {
+  return object === "embedding" && index === at && typeof embedding === (encoded ? "string" : "object");
 }
 
 // Ollama, LM Studio, Mistral and others give numbers to who asks for base64, as OpenAI's own client for Node does by default. For years it
-// took a quarter as many zeros out of them.
-function mended(one: Fields, at: number, encoded: boolean): Fields {
-  const { index, embedding } = one;
-  const vector = encoded && Array.isArray(embedding) ? base64Of(embedding) : embedding;
-  return { ...one, object: "embedding", index: isWhole(index) ? index : at, embedding: vector };
+// took a quarter as many zeros out of them. Who asks for numbers decodes nothing.
+function mended(one: Fields, encoded: boolean): Fields {
+  const { embedding } = one;
+  if (encoded === (typeof embedding === "string")) return { ...one, object: "embedding" };
+  return { ...one, object: "embedding", embedding: encoded ? base64Of(list(embedding)) : numbersOf(string(embedding)) };
+}
+
+// Clients take the first for the first input's, whatever its index is. Where two have one index (servers are known to say 0 of each), it says nothing.
+function inOrder(vectors: readonly Fields[]): Fields[] {
+  const indexes = vectors.map(({ index }, at) => (isWhole(index) ? Number(index) : at));
+  const places = new Set(indexes).size === vectors.length ? indexes : [...vectors.keys()];
+  return vectors
+    .map((one, at) => ({ one, index: places[at] ?? at }))
+    .sort((a, b) => a.index - b.index)
+    .map(({ one, index }) => ({ ...one, index }));
 }
 
 /** Floats of 32 bits, the lowest byte first. */
-function base64Of(vector: Iterable<number>): string {
+function base64Of(vector: readonly number[]): string {
   return Buffer.from(Float32Array.from(vector).buffer).toString("base64");
+}
+
+function numbersOf(base64: string): number[] | string {
+  const bytes = new Uint8Array(Buffer.from(base64, "base64"));
+  return bytes.length % Float32Array.BYTES_PER_ELEMENT === 0 ? [...new Float32Array(bytes.buffer)] : base64;
 }
