@@ -6,7 +6,7 @@ import { createLogger } from "#daemon/telemetry/log.ts";
 import { cleanWithin, redactText, secretsIn } from "#shared/redact.ts";
 import { within } from "./patience.ts";
 
-test("a secret is hidden as an address and as any JSON writes it, a key in PEM too", () => {
+test("a secret is hidden as an address, any JSON and any page writes it, a key in PEM too", () => {
   const { privateKey } = generateKeyPairSync("ed25519");
   const short = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
   const line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8c/+\n";
@@ -18,11 +18,25 @@ test("a secret is hidden as an address and as any JSON writes it, a key in PEM t
       ...[secret, json, ascii, json.replaceAll("/", "\\/"), JSON.stringify({ key: secret.trim() })],
       ...[encodeURIComponent(secret), new URLSearchParams({ secret }).toString()],
       encodeURIComponent(encodeURIComponent(secret)),
+      ...[entities(secret, "dec"), entities(secret, "hex"), entities(entities(secret, "dec"), "hex"), page(secret)],
     ])
       expect(redactText(`refused: ${written}.`, [secret])).toMatch(/^refused: .{0,8}\[redacted\].{0,6}$/s);
     expect(redactText(`50% of ${json}`, [secret])).not.toContain(json.slice(3, -5));
   }
 });
+
+/** As templates do: Go's numbers some, PHP's all. */
+function entities(text: string, base: "dec" | "hex"): string {
+  const number = (character: string) => character.codePointAt(0) ?? 0;
+  return text.replace(/[^\w\s;#.-]/gu, (one) =>
+    base === "dec" ? `&#${number(one)};` : one === "&" ? "&amp;" : `&#x${number(one).toString(16).toUpperCase()};`,
+  );
+}
+
+function page(text: string): string {
+  const names: Record<string, string> = { "&": "amp", "<": "lt", ">": "gt", '"': "quot", "/": "sol", "+": "plus" };
+  return text.replace(/[&<>"/+]/g, (one) => `&${names[one]};`);
+}
 
 test("a secret of which another one is the beginning is hidden whole, and one line stays one object with its members", () => {
   expect(redactText("gt_01m83g3bs0qty0mvywqjgf1kyr, gt_test_01m83g3bs0qty0mvywqjgf1kyr_x")).toBe(

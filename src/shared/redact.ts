@@ -10,7 +10,7 @@ const passwords = /(?<=:\/\/[^\s:/@"]{0,200}:)(?:\\.|[^\s@/"\\]|"(?![,:\]}]))+(?
 /** Of longer ones no pattern is made; a key in PEM has 3,000 characters. */
 const MAX_ENCODED = 16_000;
 
-/** The text with everything that has the shape of a credential replaced, and what is `known` however an address or JSON writes it. */
+/** The text with everything that has the shape of a credential replaced, and what is `known` however an address, JSON or HTML writes it. */
 export function redactText(text: string, known: readonly string[] = []): string {
   return redactor(known)(text);
 }
@@ -29,13 +29,13 @@ function hideBehind(_: string, begin: string): string {
   return `${begin.slice(0, -"eyJ".length)}[redacted]`;
 }
 
-/** What takes secrets of so many characters out of a text, however an address or JSON writes them. For many texts: a pattern costs more than to look for it. */
+/** What takes secrets of so many characters out of a text, however an address, JSON or HTML writes them. For many texts: a pattern costs more than to look for it. */
 export function hiding(secrets: Iterable<string>, shortest: number): (text: string) => string {
   // Who quotes a key in PEM leaves out its last line's end. The longest first: one may be the beginning of another.
   const known = [...secrets].map((secret) => secret.trim()).filter((secret) => secret.length >= shortest);
   const hiders = known.sort((a, b) => b.length - a.length).map(hider);
   return (text) => {
-    const encoded = /[%+\\]/.test(text);
+    const encoded = /[%+\\&]/.test(text);
     return hiders.reduce((clean, hide) => hide(clean, encoded), text);
   };
 }
@@ -81,10 +81,22 @@ function patternOf(secret: string): RegExp {
   return pattern;
 }
 
-/** A sign of an address within an address, three times over. */
+/** A sign of an address within an address, three times over; and so the sign of an entity. */
 const PERCENT = "%(?:25){0,3}";
+const AMPERSAND = "&(?:amp;){0,3}";
+/** By the names that encoders give them; all of them have a number, too. */
+const entities: Readonly<Record<string, string>> = {
+  "&": "amp",
+  "<": "lt",
+  ">": "gt",
+  '"': "quot",
+  "'": "apos",
+  "+": "plus",
+  "/": "sol",
+  "=": "equals",
+};
 
-// Each character as it is, or percent-encoded, or as JSON escapes it (\n, \/, \u00e9); a space may be a plus.
+// Each character as it is, or percent-encoded, or as JSON escapes it (\n, \/, \u00e9), or as an entity (&#43;, &#x2F;, &amp;); a space may be a plus.
 function encoded(secret: string): RegExp {
   const forms = new Map<string, string>();
   for (const character of new Set(secret)) {
@@ -97,10 +109,17 @@ function encoded(secret: string): RegExp {
     );
     const escaped = [JSON.stringify(character).slice(1, -1), `\\${character}`, units.join("")].map(RegExp.escape);
     // Each once: the same way twice makes the search of what nearly is the secret double with every such character.
-    const written = new Set([RegExp.escape(character), bytes.join(""), ...(/\w/.test(character) ? [] : escaped)]);
+    const written = new Set([RegExp.escape(character), bytes.join("")]);
+    if (!/\w/.test(character)) for (const form of [...escaped, entityOf(character)]) written.add(form);
     forms.set(character, `(?:${[...written, ...(character === " " ? ["\\+"] : [])].join("|")})`);
   }
   return new RegExp([...secret].map((character) => forms.get(character)).join(""), "gi");
+}
+
+function entityOf(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  const name = entities[character];
+  return `${AMPERSAND}(?:#0*${code}|#x0*${code.toString(16)}${name ? `|${name}` : ""});`;
 }
 
 const SECRET = /secret|token|key|password|credential|auth(?!or)/i;
