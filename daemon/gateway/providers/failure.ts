@@ -155,3 +155,10 @@ export function givenUp(word: string, usage: TokenUsage | null): UpstreamError {
     usage,
   );
 }
+
+/** An answer with fewer choices than its request asked for: whoever reads the second one finds none. Another candidate may give them. */
+export function tooFewChoices(given: number, asked: number, usage: TokenUsage): UpstreamError {
+  const message = `The model gave ${given} of the ${asked} choices that n asks for; ask for each by itself.`;
+  const refused = { status: 400, type: "invalid_request_error", code: "unsupported_value", param: "n" };
+  return new UpstreamError(failure("protocol", message, { ...refused, upstreamStatus: 200 }), usage);
+}

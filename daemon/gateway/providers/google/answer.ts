@@ -4,7 +4,7 @@ import type { DrawnImage, ToolCall } from "#daemon/gateway/format/completion.ts"
 import { parseExact } from "#daemon/gateway/format/exact-json.ts";
 import { type AnswerChoice, completionBody, estimatedUsage } from "../answer.ts";
 import { parseAnswer } from "../cost.ts";
-import { givenUp, noAnswer, UpstreamError } from "../failure.ts";
+import { givenUp, noAnswer, tooFewChoices, UpstreamError } from "../failure.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { ReadContext } from "../wire.ts";
 import { callArguments, calledName, callId, signatureIn } from "./calls.ts";
@@ -22,11 +22,15 @@ export function readAnswer(body: Buffer, context: ReadContext, signatures: Thoug
     throw noAnswer("has no candidates");
   }
   const choices: AnswerChoice[] = candidates.map((candidate) => choiceOf(candidate, context, signatures));
-  if (choices.length === 0) choices.push({ text: "", reasoning: "", toolCalls: [], finish: "content_filter" });
+  const asked = context.request.n ?? 1;
+  if (choices.length === 0)
+    for (let index = 0; index < asked; index++)
+      choices.push({ text: "", reasoning: "", toolCalls: [], finish: "content_filter" });
   const usage = googleUsage(answer["usageMetadata"]) ?? estimatedUsage(choices, context);
   const tier = fields(answer["usageMetadata"])["serviceTier"];
   const first = string(candidates[0]?.["finishReason"]);
   if (isGivenUp(first) && choices.every(isEmpty)) throw givenUp(first, usage);
+  if (choices.length < asked) throw tooFewChoices(choices.length, asked, usage);
   const id = string(answer["responseId"]) || null;
   return completionBody({ id, model: string(answer["modelVersion"]) || null, choices, usage, tier }, context);
 }

@@ -5,7 +5,7 @@ import type { FinishReason } from "#daemon/gateway/format/completion.ts";
 import type { TokenUsage } from "#daemon/gateway/format/usage.ts";
 import { chunkStream } from "../chunks.ts";
 import { type Event, jsonEvents } from "../events.ts";
-import { failure, givenUp, UpstreamError } from "../failure.ts";
+import { failure, givenUp, tooFewChoices, UpstreamError } from "../failure.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
 import { callArguments, calledName, callId, signatureIn, signed } from "./calls.ts";
@@ -108,7 +108,9 @@ export function googleDecoder(context: ReadContext, emit: Emit, signatures: Thou
       }
       const first = candidates.values().next().value?.finish ?? "";
       if (isGivenUp(first) && !chunks.answered()) throw givenUp(first, usage());
-      if (candidates.size === 0) chunks.finish("content_filter");
+      const asked = context.request.n ?? 1;
+      if (!blocked && candidates.size < asked) throw tooFewChoices(candidates.size, asked, usage());
+      if (candidates.size === 0) for (let index = 0; index < asked; index++) chunks.finish("content_filter", index);
       for (const [index, { finish, called, signature }] of candidates) {
         if (signature !== "") chunks.extra(signed(signature), index);
         const reason: FinishReason = blocked ? "content_filter" : googleFinish(finish, called);
