@@ -74,10 +74,7 @@ export const listCommand = (noun: CredentialNoun) =>
                   .sort()
                   .at(-1) || null,
             },
-            {
-              title: "STATE",
-              value: ({ revoked_at, secrets }) => (revoked_at ? "revoked" : secrets.length > 1 ? "rolling" : "active"),
-            },
+            { title: "STATE", value: (one) => stateOf(one, Date.now()) },
           ],
           paint,
         ),
@@ -85,6 +82,13 @@ export const listCommand = (noun: CredentialNoun) =>
       tellMore(output, page);
     },
   });
+
+/** In a word; `now` in milliseconds. */
+export function stateOf({ revoked_at, expires_at, secrets }: CredentialDocument, now: number): string {
+  if (revoked_at) return "revoked";
+  if (expires_at && Date.parse(expires_at) <= now) return "expired";
+  return secrets.length > 1 ? "rolling" : "active";
+}
 
 export const getCommand = (noun: CredentialNoun) =>
   defineCommand({
