@@ -3,9 +3,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import type { ErrorForm } from "./route-config.ts";
 
-/** OpenAI's other resources, and its own under a base URL without `/v1`: their clients read its form of errors, and are to learn what there is instead. */
+/** OpenAI's other resources, and its own under a base URL without `/v1`, with two of them or with a slash too many: their clients read its form of errors, and are to learn what there is instead. */
 const OPENAI =
-  /^\/v1\/(responses|conversations|completions|edits|images|audio|videos|files|uploads|moderations|batches|assistants|threads|fine_tuning|vector_stores|containers|evals|engines|realtime|messages|rerank)(\/|$)|^(\/v1)?\/(chat|embeddings|models)(\/|$)/;
+  /^(\/+v1)+\/+(responses|conversations|completions|edits|images|audio|videos|files|uploads|moderations|batches|assistants|threads|fine_tuning|vector_stores|containers|evals|engines|realtime|messages|rerank)(\/|$)|^(\/+v1)*\/+(chat|embeddings|models)(\/|$)/;
 
 /** Register before the routes: it learns their methods as they are declared. What it returns throws for what has no route. */
 export function useNotFound(app: FastifyInstance): (request: FastifyRequest, reply: FastifyReply) => void {

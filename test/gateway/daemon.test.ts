@@ -160,6 +160,8 @@ test("who asks for what OpenAI has and this gateway lacks, or under a wrong base
     "/v1/messages",
     "/chat/completions",
     "/v1/chat/completions/",
+    "//v1/chat/completions",
+    "/v1/v1/chat/completions",
     "/models",
   ];
   for (const path of paths) {
