@@ -23,6 +23,9 @@ interface Thought {
   redacted: string[];
 }
 
+/** The events that an answer is made of. */
+const READ = new Set(["contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata"]);
+
 // Each piece of bytes is base64 by itself.
 function joined(pieces: readonly string[]): string {
   if (pieces.length === 1) return pieces[0] ?? "";
@@ -108,6 +111,8 @@ export function bedrockDecoder(context: ReadContext, emit: Emit, memory: Thought
     if (frame.messageType !== "event") {
       throw new UpstreamError(exceptionFailure(frame.type, frame.payload, context.target));
     }
+    // What is new may hold anything.
+    if (!READ.has(frame.type)) return;
     const event = jsonEvent(frame.payload);
     switch (frame.type) {
       case "contentBlockStart":
