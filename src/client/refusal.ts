@@ -14,18 +14,23 @@ export function refusal(answer: Pick<Head, "status" | "headers">, text: string):
   const retryAfter = Number(answer.headers.get("retry-after"));
   const { type, title, status, instance, code, errors: problems, retryable, detail: _detail, ...extra } = body;
   const found = codeOf(named, answer.status);
-  // The catalogue speaks to those who send requests themselves.
-  const advice = found === "invalid_key" ? { next: "Set MAGIC_API_KEY to a key, token or JWT of that daemon." } : {};
   return new MagicError(found, String(detail), {
     problems: list<FieldProblem>(problems),
     ...(retryAfter > 0 && { retryAfterS: retryAfter }),
     extra: {
       ...(typeof body["error"] === "undefined" && extra),
-      ...advice,
+      ...adviceFor(found, retryAfter),
       status: answer.status,
       request_id: body["request_id"] ?? answer.headers.get(names.requestId),
     },
   });
+}
+
+// The catalogue speaks to those who send requests themselves.
+function adviceFor(code: ErrorCode, waitS: number): { next: string } | object {
+  if (code === "invalid_key") return { next: "Set MAGIC_API_KEY to a key, token or JWT of that daemon." };
+  if (code === "rate_limited") return { next: waitS > 0 ? `Try again in ${waitS} s.` : "Try again a little later." };
+  return {};
 }
 
 const byStatus: Readonly<Record<number, ErrorCode>> = {
