@@ -57,8 +57,9 @@ describe("golden costs", () => {
     return price && dollars(costOf(price, usage));
   };
 
-  test("a price that names a class without its direction leaves the rest as it would be without it", () => {
-    const prices = { "openai/gpt-4o-mini": { cache_read: 0.01 }, x: { reasoning: 1 } };
+  test("what a price does not name of a direction, or of both, is as it would be without it", () => {
+    const known = { "openai/gpt-4o-mini": { cache_read: 0.01 }, "openai/o3": {}, "openai/gpt-4.1": { input: 3 } };
+    const prices = { ...known, x: { reasoning: 1 }, y: {}, z: { input: 1 } };
     const tiers = { "openai/gpt-4o-mini@flex": { cache_write: 1 } };
     const own = compileEngagement({ providers: { openai: { api_key: "k" } }, prices: { ...prices, ...tiers } });
     const openai = own.providers.get("openai");
@@ -69,7 +70,12 @@ describe("golden costs", () => {
       return price && dollars(costOf(price, { ...usage, tier }));
     };
     expect([priced(), priced("flex")]).toEqual([1.51, 2.36]);
-    expect(of("x")).toBe(null);
+    expect([of("x"), of("y")]).toEqual([null, null]);
+    const whole = ["o3", "gpt-4.1", "z"].map((model) => {
+      const price = of(model);
+      return price && dollars(costOf(price, usage));
+    });
+    expect(whole).toEqual([2 + 0.5 + 2 + 8 + 8, 3 + 3 + 3 + 8 + 8, 1 + 1 + 1]);
   });
 
   test("a price for long prompts says what is different from that of shorter ones, for the whole call", () => {
@@ -85,6 +91,8 @@ describe("golden costs", () => {
       },
       // The rest of it, and from where it holds, is the published price's: 1.25 and 10, beyond 200,000 tokens 2.5 and 15.
       "google/gemini-2.5-pro": { cache_read: 0.5, long_prompts: [{ above: 1000, cache_read: 1 }] },
+      // 0.3 and 2.5.
+      "google/gemini-2.5-flash": { long_prompts: [{ above: 1000, input: 1 }] },
     };
     const own = compileEngagement({ providers: { google: { api_key: "k" } }, prices });
     const google = own.providers.get("google");
@@ -101,6 +109,7 @@ describe("golden costs", () => {
     ]);
     const pro = [of("gemini-2.5-pro", 900, 100), of("gemini-2.5-pro", 900, 101), of("gemini-2.5-pro", 2e5, 1)];
     expect(pro).toEqual([1125 + 50 + 20, 1125 + 101 + 20, 5e5 + 1 + 30]);
+    expect([of("gemini-2.5-flash", 1000, 0), of("gemini-2.5-flash", 1001, 0)]).toEqual([300 + 5, 1001 + 5]);
   });
 
   test("a call reserves what a shorter prompt than it may have would cost, where that is dearer", () => {

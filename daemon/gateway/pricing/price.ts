@@ -27,7 +27,7 @@ export interface Rates {
 interface PriceTier {
   readonly above: number;
   readonly rates: Rates;
-  /** Of an override that names a part of a direction without the direction itself: all that it names. The rest is what it would be without it. */
+  /** Of an override that does not name both directions: what it says. The rest is what it would be without it. */
   readonly named?: Partial<Rates>;
 }
 
@@ -36,6 +36,8 @@ export interface Price {
   readonly tiers: readonly PriceTier[];
   /** magic.yaml, the published price list, or nothing to pay (loopback server, sandbox). */
   readonly source: "override" | "published" | "free";
+  /** Of an override that is no price by itself: it names a class without its direction, or nothing. */
+  readonly partial?: boolean;
   /** What magic.yaml says of service tiers; the others cost the same as the usual one. */
   readonly services?: ReadonlyMap<ServiceTier, Price> | undefined;
 }
@@ -97,46 +99,53 @@ export function ratesOf(price: PublishedPrice): Rates {
 
 /** The price that magic.yaml has for a model. Of a longer prompt what no entry names stays as it is for shorter ones. */
 export function overridePrice({ long_prompts: longer = [], ...price }: PriceOverride): Price {
-  const whole = isWhole(price);
   let named: ClassPrices = price;
-  const tiers = [tierOf(-1, named, whole)];
+  const tiers = [tierOf(-1, named)];
   for (const { above, ...different } of longer.toSorted((a, b) => a.above - b.above)) {
     named = { ...named, ...different };
-    tiers.push(tierOf(above, named, whole));
+    tiers.push(tierOf(above, named));
   }
-  return { tiers, source: "override" };
+  return { tiers, source: "override", ...(isPartial(price) && { partial: true }) };
 }
 
-function tierOf(above: number, price: ClassPrices, whole: boolean): PriceTier {
+function tierOf(above: number, price: ClassPrices): PriceTier {
   const rates = ratesOf(price);
+  const whole = price.input !== undefined && price.output !== undefined;
   return { above, rates, ...(!whole && { named: namedOf(price, rates) }) };
 }
 
-function isWhole({ input, output, cache_read: read, cache_write: write, reasoning }: ClassPrices): boolean {
-  const cached = read !== undefined || write !== undefined;
-  return (input !== undefined || !cached) && (output !== undefined || reasoning === undefined);
+// Who names nothing does not say that it costs nothing.
+function isPartial(price: ClassPrices): boolean {
+  const { input, output, cache_read: read, cache_write: write, reasoning } = price;
+  if (input === undefined && (read !== undefined || write !== undefined)) return true;
+  return output === undefined && (reasoning !== undefined || input === undefined);
 }
 
+// A direction with all of its classes, or the classes alone that are named.
 function namedOf(price: ClassPrices, rates: Rates): Partial<Rates> {
-  const { input, cacheRead, cacheWrite, output, reasoning } = rates;
+  const { input, cacheRead, cacheWrite, cacheWrite1h, inputAudio, cachedAudio } = rates;
+  const { output, reasoning, outputAudio, outputImage } = rates;
   return {
-    ...(price.input !== undefined && { input, inputAudio: input }),
-    ...(price.cache_read !== undefined && { cacheRead, cachedAudio: cacheRead }),
-    ...(price.cache_write !== undefined && { cacheWrite, cacheWrite1h: cacheWrite }),
-    ...(price.output !== undefined && { output, outputAudio: output, outputImage: output }),
+    ...(price.cache_read !== undefined && { cacheRead, cachedAudio }),
+    ...(price.cache_write !== undefined && { cacheWrite, cacheWrite1h }),
+    ...(price.input !== undefined && { input, cacheRead, cacheWrite, cacheWrite1h, inputAudio, cachedAudio }),
     ...(price.reasoning !== undefined && { reasoning }),
+    ...(price.output !== undefined && { output, reasoning, outputAudio, outputImage }),
   };
 }
 
-/** The price with the rest from what would hold without it; null where nothing would. */
+/** The price with the rest from what would hold without it; null where it is none by itself and nothing would. */
 export function completed(price: Price, otherwise: () => Price | null): Price | null {
-  if (!price.tiers[0]?.named) return price;
+  if (price.tiers.every(({ named }) => !named)) return price;
   const rest = otherwise();
-  if (!rest) return null;
+  if (!rest) return price.partial ? null : price;
   const starts = new Set([...rest.tiers, ...price.tiers].map(({ above }) => above));
   const tiers = [...starts]
     .sort((a, b) => a - b)
-    .map((above) => ({ above, rates: { ...tierFor(rest, above + 1).rates, ...tierFor(price, above + 1).named } }));
+    .map((above) => {
+      const { rates, named = rates } = tierFor(price, above + 1);
+      return { above, rates: { ...tierFor(rest, above + 1).rates, ...named } };
+    });
   return { tiers, source: price.source };
 }
 
