@@ -25,6 +25,29 @@ test("a secret is hidden as an address, any JSON and any page writes it, a key i
   }
 });
 
+test("a secret every letter of which is spelled out is hidden, and what is not secret stays as it is", () => {
+  const spelled = (text: string, spell: (code: number) => string) =>
+    Array.from(text, (character) => spell(character.charCodeAt(0))).join("");
+  const hex = (code: number, digits = 2) => code.toString(16).padStart(digits, "0");
+  for (const secret of ["canary0123456789", "a&b<c>+d=e/f"]) {
+    for (const spell of [
+      (code: number) => `%${hex(code)}`,
+      (code: number) => `%25${hex(code).toUpperCase()}`,
+      (code: number) => `\\u${hex(code, 4)}`,
+      (code: number) => `&#${code};`,
+      (code: number) => `&amp;#x${hex(code)};`,
+    ]) {
+      expect(redactText(`key ${spelled(secret, spell)}!`, [secret])).toBe("key [redacted]!");
+      expect(redactText(spelled(`no${secret}no`, spell), [secret])).toMatch(/^.{0,36}\[redacted\].{0,36}$/);
+      const other = spelled(secret.toUpperCase().replace("A", "x"), spell);
+      expect(redactText(other, [secret])).toBe(other);
+    }
+  }
+  expect(redactText("&#9999999;&#9999999;&#9999999;&#9999999;&#9999999;&#9999999;", ["canary0123456789"])).toContain(
+    "&#",
+  );
+});
+
 /** As templates do: Go's numbers some, PHP's all. */
 function entities(text: string, base: "dec" | "hex"): string {
   const number = (character: string) => character.codePointAt(0) ?? 0;

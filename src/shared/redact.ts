@@ -36,11 +36,28 @@ export function hiding(secrets: Iterable<string>, shortest: number): (text: stri
   const hiders = known.sort((a, b) => b.length - a.length).map(hider);
   return (text) => {
     const encoded = /[%+\\&]/.test(text);
-    return hiders.reduce((clean, hide) => hide(clean, encoded), text);
+    const clean = hiders.reduce((rest, hide) => hide(rest, encoded), text);
+    return encoded ? clean.replace(SPELLED, (run) => heard(run, hiders)) : clean;
   };
 }
 
-function hider(secret: string): (text: string, encoded: boolean) => string {
+/** A character that is spelled out, and so many of them that letters and digits are too: no secret's form does that, and no pattern looks for it. */
+const CHARACTER = /%(?:25){0,3}([\da-f]{2})|\\u([\da-f]{4})|&(?:amp;){0,3}#(?:x([\da-f]{2,6})|(\d{2,7}));/gi;
+const SPELLED = new RegExp(`(?:${CHARACTER.source}){6,}`, "gi");
+
+function heard(run: string, hiders: readonly Hider[]): string {
+  const text = run.replace(CHARACTER, (_, ...found: string[]) => {
+    const [byte, unit, hex, decimal] = found;
+    const code = decimal ? Number(decimal) : Number.parseInt(byte ?? unit ?? hex ?? "", 16);
+    return code <= 0x10ffff ? String.fromCodePoint(code) : "";
+  });
+  const clean = hiders.reduce((rest, hide) => hide(rest, false), text);
+  return clean === text ? run : clean;
+}
+
+type Hider = (text: string, encoded: boolean) => string;
+
+function hider(secret: string): Hider {
   const alike = !/[^\w.~-]/.test(secret);
   let pattern: RegExp | undefined;
   return (text, encoded) => {
