@@ -333,21 +333,25 @@ describe("documented answers", () => {
     const usageMetadata = { promptTokenCount: 5, candidatesTokenCount: 2 };
     const one = { candidates: [{ content: { parts: [{ text: "a" }] }, finishReason: "STOP" }], usageMetadata };
     const blocked = { promptFeedback: { blockReason: "SAFETY" }, usageMetadata: { promptTokenCount: 5 } };
-    const asked = async (answer: object, stream: boolean) => {
+    const asked = async (answer: object, stream: boolean, streams = false) => {
       upstream.answer = (response) =>
-        void response.end(stream ? `data: ${JSON.stringify(answer)}\n\n` : JSON.stringify(answer));
+        void response.end(streams ? `data: ${JSON.stringify(answer)}\n\n` : JSON.stringify(answer));
       const call = callOf({ messages: [{ role: "user", content: "x" }], n: 2, stream });
       return providers.google.chat(call, targetOf("google", upstream), optionsOf());
     };
     const refused = { kind: "protocol", status: 400, type: "invalid_request_error", param: "n", upstreamStatus: 200 };
-    const whole = await asked(one, false);
-    expect(whole).toMatchObject({ kind: "failure", failure: refused, usage: { input: 5, output: 2 } });
-    const { end, done } = await collect(await asked(one, true));
+    for (const stream of [false, true]) {
+      const whole = await asked(one, stream);
+      expect(whole).toMatchObject({ kind: "failure", failure: refused, usage: { input: 5, output: 2 } });
+      expect(upstream.requests.at(-1)?.path).toMatch(/:generateContent$/);
+    }
+    // A proxy that streams all the same has begun.
+    const { end, done } = await collect(await asked(one, true, true));
     expect([done, end]).toMatchObject([false, { result: "failed", failure: refused, usage: { input: 5, output: 2 } }]);
     const none = await asked(blocked, false);
     if (none.kind !== "completion") throw new Error(JSON.stringify(none));
     expect(JSON.parse(none.body.toString()).choices.map(({ index }: { index: number }) => index)).toEqual([0, 1]);
-    const { events } = await collect(await asked(blocked, true));
+    const { events } = await collect(await asked(blocked, true, true));
     const finished = (events as { choices: { index: number; finish_reason: string | null }[] }[])
       .flatMap(({ choices }) => choices)
       .filter(({ finish_reason }) => finish_reason === "content_filter");

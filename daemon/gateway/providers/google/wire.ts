@@ -19,7 +19,9 @@ export function googleWire(signatures: ThoughtMemory): Wire {
       const { body, names } = await googleRequest(call.request, target, signatures, call.caller, io);
       const model = target.model.split("/").map(encodeURIComponent).join("/");
       const path = model.includes("/") ? model : `models/${model}`;
-      const method = call.request.stream ? "streamGenerateContent?alt=sse" : "generateContent";
+      // Of several choices it is known at the end alone whether all have come: too few are a refusal, which no stream can become.
+      const streams = call.request.stream && (call.request.n ?? 1) === 1;
+      const method = streams ? "streamGenerateContent?alt=sse" : "generateContent";
       const url = endpointUnder(target.baseUrl ?? VENDOR, `/v1beta/${path}:${method}`, /\/v1(beta)?$/);
       const { origin, pathname, search } = new URL(url);
       const headers = {
