@@ -9,13 +9,21 @@ export interface ListOptions {
   readonly ending_before?: string | undefined;
 }
 
-const cursor = /^[a-z]{2,8}_[0-9a-z]{1,40}$/;
+/** What an id has behind its prefix. */
+const REST = /^_[0-9a-z]{1,40}$/;
 
-/** @throws MagicError `validation_failed` for a cursor that is none, or both directions at once. */
-export function pageOf({ limit = 20, starting_after: after, ending_before: before }: ListOptions): Page {
+/**
+ * @param prefix of the list's ids: another noun's would be compared with them letter by letter.
+ * @throws MagicError `validation_failed` for a cursor that is none, or both directions at once.
+ */
+export function pageOf(
+  prefix: string,
+  { limit = 20, starting_after: after, ending_before: before }: ListOptions,
+): Page {
+  const isCursor = (text: string): boolean => text.startsWith(prefix) && REST.test(text.slice(prefix.length));
   const problems = Object.entries({ starting_after: after, ending_before: before })
-    .filter(([, value]) => value !== undefined && !cursor.test(value))
-    .map(([name]) => ({ pointer: `/${name}`, code: "format", detail: "is not an id" }));
+    .filter(([, value]) => value !== undefined && !isCursor(value))
+    .map(([name]) => ({ pointer: `/${name}`, code: "format", detail: `is not an id of this list (${prefix}_...)` }));
   if (problems.length > 0) throw new MagicError("validation_failed", undefined, { problems });
   oneDirection({ starting_after: after, ending_before: before });
   return { limit, after, before };

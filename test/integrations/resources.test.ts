@@ -173,6 +173,22 @@ test("lists are newest first and page both ways, with deleted ids as cursors too
   ])
     for (const path of ["connections", "syncs", "keys", "clients", "gateway-tokens", "audit"])
       expect((await call("GET", `/v1/${path}?${query}`)).status, `${path} ${query}`).toBe(422);
+  // Another noun's ids are no places in this list, though they could be compared with its own.
+  const noun = {
+    keys: "key",
+    clients: "client",
+    "gateway-tokens": "gt",
+    audit: "aud",
+    syncs: "sync",
+    connections: "conn",
+  };
+  for (const [path, prefix] of Object.entries(noun))
+    for (const other of ["conn", "sync", "zz", "a", `${prefix}s`])
+      for (const direction of ["starting_after", "ending_before"]) {
+        const { status, body } = await call("GET", `/v1/${path}?${direction}=${other}_01k0000000`);
+        expect(status, `${path} ${other}`).toBe(other === prefix ? 200 : 422);
+        if (status !== 200) expect(body.errors).toMatchObject([{ pointer: `/${direction}`, code: "format" }]);
+      }
   expect((await call("GET", "/v1/connections?limit=1.5")).body.errors).toEqual([
     { pointer: "/limit", code: "type", detail: "must be integer" },
   ]);

@@ -28,7 +28,7 @@ export function auditRoutes(app: FastifyInstance, { audit }: { audit: AuditTrail
     async (request) => {
       const { since, until, ...filters } = request.query;
       const { principal } = request;
-      const page = pageOf(filters);
+      const page = pageOf("aud", filters);
       const found = await audit.list({
         ...page,
         request_id: filters.request_id,

@@ -5,11 +5,12 @@ import type { Scope } from "#contract/identity.ts";
 import { type CreateKey, OVERLAP_S, Roll } from "#contract/wire/credentials.ts";
 import { type ListQuery, listOf, listQuery } from "#contract/wire/list.ts";
 import { IdParams } from "#contract/wire/params.ts";
-import type {
-  Credential,
-  CredentialRequest,
-  Credentials,
-  WithSecret,
+import {
+  type Credential,
+  type CredentialRequest,
+  type Credentials,
+  idPrefixes,
+  type WithSecret,
 } from "#daemon/identity/credentials/credentials.ts";
 import type { CredentialKind } from "#daemon/identity/credentials/secret.ts";
 import { answerPage, pageOf } from "#daemon/storage/list.ts";
@@ -68,7 +69,7 @@ export function credentialRoutes<B>(app: FastifyInstance, credentials: Credentia
       },
     },
     async (request) => {
-      const page = pageOf(request.query);
+      const page = pageOf(idPrefixes[kind], request.query);
       return answerPage(await credentials.list(request.principal, kind, page), page, document);
     },
   );

@@ -66,7 +66,7 @@ export interface CredentialOptions {
   readonly flushUses: () => Promise<void>;
 }
 
-const idPrefixes: Readonly<Record<CredentialKind, string>> = { key: "key", client: "client", token: "gt" };
+export const idPrefixes: Readonly<Record<CredentialKind, string>> = { key: "key", client: "client", token: "gt" };
 const nouns: Readonly<Record<CredentialKind, string>> = { key: "key", client: "client", token: "gateway token" };
 
 export function createCredentials(options: CredentialOptions): Credentials {

@@ -104,7 +104,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     get: async (principal, id) => connectionDocument(await find(principal, id)),
 
     async list({ environment }, { provider, status, ...rest }) {
-      const page = pageOf(rest);
+      const page = pageOf("conn", rest);
       return answerPage(await units.list({ environment, provider, status, page }), page, connectionDocument);
     },
 

@@ -91,7 +91,7 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
     get: async (principal, id) => document(await find(principal, id)),
 
     async list({ environment }, { status, connection, ...rest }) {
-      const page = pageOf(rest);
+      const page = pageOf("sync", rest);
       return answerPage(await units.sync.list({ environment, status, connection, page }), page, document);
     },
 
@@ -140,7 +140,7 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
 
     async runs(principal, id, { status, ...rest }) {
       await find(principal, id);
-      const page = pageOf(rest);
+      const page = pageOf("run", rest);
       return answerPage(await units.run.list({ syncId: id, status, page }), page, runDocument);
     },
 
@@ -155,7 +155,7 @@ export function createSyncs({ storage, catalogue, live, clock, seed }: SyncsOpti
 
     async rejects(principal, runId, rest) {
       await findRun(principal, runId);
-      const page = pageOf(rest);
+      const page = pageOf("rej", rest);
       return answerPage(await units.run.listRejects({ runId, ...page }), page, ({ id, key, column_name, reason }) => ({
         ...{ id, key, reason },
         column: column_name,

@@ -83,7 +83,7 @@ export function createWebhooks({ storage, sealer, egress, clock, wake }: Webhook
     get: async (principal, id) => webhookDocument(await find(principal, id)),
 
     async list({ environment }, options) {
-      const page = pageOf(options);
+      const page = pageOf("wh", options);
       return answerPage(await units.list({ environment, page }), page, webhookDocument);
     },
 
@@ -123,7 +123,7 @@ export function createWebhooks({ storage, sealer, egress, clock, wake }: Webhook
 
     async deliveries(principal, id, { status, ...options }) {
       await find(principal, id);
-      const page = pageOf(options);
+      const page = pageOf("dlv", options);
       return answerPage(await units.listDeliveries({ webhookId: id, status, page }), page, deliveryDocument);
     },
 
