@@ -269,6 +269,24 @@ test("a link to a controller's folder, or to its contract, is followed: at the s
   await session.close();
 });
 
+test("a folder that cannot be looked into is told of, and taken up once it can", async () => {
+  const bench = await openBench();
+  const folder = join(bench.root, "controllers");
+  put(join(folder, "good", "handler.ts"), "export default () => 1;");
+  put(join(folder, "good", "contract.yaml"), JSON.stringify(contractOf("good")));
+  // As for whoever lacks the permission; root has every one.
+  symlinkSync("shut", join(folder, "shut"));
+  const { session, next } = await start(folder, bench);
+  expect(await next("ready")).toMatchObject({ controllers: [{ name: "good" }], invalid: ["shut"] });
+  const { controller, problems } = await next("invalid");
+  expect([controller, problems.map(({ code }) => code)]).toEqual(["shut", ["contract_unreadable"]]);
+  rmSync(join(folder, "shut"));
+  put(join(folder, "shut", "handler.ts"), "export default () => 1;");
+  put(join(folder, "shut", "contract.yaml"), JSON.stringify(contractOf("shut")));
+  expect(await next("reload")).toMatchObject({ controller: "shut" });
+  await session.close();
+});
+
 test("a contract that is no file is refused, and not read", async () => {
   const bench = await openBench();
   const folder = bench.write("device", "export default () => 1;");

@@ -85,7 +85,9 @@ export function openBundler(folder: string, root: string, withinMs = BUILD_WITHI
   return {
     async build(changed = [], signal) {
       const entry = HANDLER_FILES.find((name) => existsSync(join(folder, name)));
-      if (!entry) return { ok: false, problems: [noHandler(await readdir(folder).catch(() => []))], inputs };
+      // Of a folder that nobody may look into the contract's problem says so.
+      const files = entry ? [] : await readdir(folder).catch(({ code }) => (code === "ENOENT" ? [] : undefined));
+      if (!entry) return { ok: false, problems: files ? [noHandler(files)] : [], inputs };
       // esbuild would wait for a pipe's writer.
       if (statSync(join(folder, entry), { throwIfNoEntry: false })?.isFile() === false)
         return { ok: false, problems: [noFile(entry)], inputs };

@@ -26,8 +26,10 @@ export async function controllersIn(folder: string): Promise<string[]> {
   return found.filter((path) => path !== null).sort();
 }
 
+/** One that nobody may look into may be one, and says so as a problem. */
 export async function isController(folder: string): Promise<boolean> {
-  const names = await readdir(folder).catch(() => []);
+  const names = await readdir(folder).catch(({ code }: NodeJS.ErrnoException) => code);
+  if (!Array.isArray(names)) return names !== "ENOENT" && names !== "ENOTDIR";
   return names.some((name) => (CONTRACT_FILES as readonly string[]).includes(name)) || names.some(isRoot);
 }
 
