@@ -12,6 +12,7 @@ import type { ProjectConfig } from "#contract/project.ts";
 import { readProject } from "#contract/project-check.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import { PROJECT_FILE } from "#shared/paths.ts";
+import { LEADS_NOWHERE, leadsNowhere } from "#shared/plain-file.ts";
 import { fillEnvironment, type MissingVariable } from "./project-environment.ts";
 
 /** What is in force, and what is wrong with the newest edit. */
@@ -137,7 +138,8 @@ async function textOf(path: string): Promise<string> {
     return bytes.toString("utf8");
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") return "";
+    if (code === "ENOENT" && !leadsNowhere(path)) return "";
+    if (code === "ENOENT") throw new MagicError("config_invalid", `${path} cannot be read: ${LEADS_NOWHERE}.`);
     throw new MagicError("config_invalid", `${path} cannot be read: ${code ?? message}.`, { cause: error });
   }
 }

@@ -15,7 +15,7 @@ import { DatabaseSync } from "node:sqlite";
 import { MagicError } from "#contract/errors.ts";
 import { readProject } from "#contract/project-check.ts";
 import { makeFolder } from "#shared/make-folder.ts";
-import { CONTROLLERS_FOLDER, PROJECT_FILE } from "#shared/paths.ts";
+import { CONTROLLERS_FOLDER, hasProjectFile, PROJECT_FILE } from "#shared/paths.ts";
 import { readPlainFile } from "#shared/plain-file.ts";
 import { naming } from "#shared/write-error.ts";
 import { edited } from "./edit.ts";
@@ -30,7 +30,7 @@ export interface Changes {
 /** The folder of a project's controllers, as magic.yaml says it. Throws config_invalid for a file that is not valid. */
 export function controllersFolder(root: string): string {
   const path = join(root, PROJECT_FILE);
-  if (!existsSync(path)) return CONTROLLERS_FOLDER;
+  if (!hasProjectFile(root)) return CONTROLLERS_FOLDER;
   const { config, problems } = readProject(readPlainFile(path), PROJECT_FILE);
   if (!config)
     throw new MagicError("config_invalid", `${path} is not valid: \`magic validate\` lists every problem.`, {
@@ -56,7 +56,7 @@ export function ensureProject(root: string, controllers: string, template: Templ
     made.push(name);
   };
   const db = template === "db";
-  if (db && existsSync(join(root, PROJECT_FILE))) addDatabase(root, made, changes);
+  if (db && hasProjectFile(root)) addDatabase(root, made, changes);
   make(PROJECT_FILE, renderFile("project/magic.yaml.hbs", { db }));
   make("tsconfig.json", renderFile("project/tsconfig.json.hbs", { controllers }));
   make(".gitignore", renderFile("project/gitignore.hbs", {}));

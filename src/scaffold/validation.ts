@@ -15,7 +15,7 @@ import { type Problem, sortProblems } from "#contract/problem.ts";
 import type { ProjectConfig } from "#contract/project.ts";
 import { readProject } from "#contract/project-check.ts";
 import { TYPES_FILE, typesOf } from "#contract/types.ts";
-import { CONTROLLERS_FOLDER, PROJECT_FILE, shownPath } from "#shared/paths.ts";
+import { CONTROLLERS_FOLDER, hasProjectFile, PROJECT_FILE, shownPath } from "#shared/paths.ts";
 import { readPlainFile } from "#shared/plain-file.ts";
 import { whereWritable, writeEditorFiles, writeIfDifferent } from "./editor.ts";
 import { placeIn, type Read, warningsOf } from "./warnings.ts";
@@ -71,7 +71,7 @@ function checkPath(path: string, given: string, work: Work): void {
 
 function checkFolder(folder: string, work: Work): void {
   if (contractIn(folder)) checkController(folder, work);
-  else if (existsSync(join(folder, PROJECT_FILE))) checkProject(folder, work);
+  else if (hasProjectFile(folder)) checkProject(folder, work);
   else {
     const inside = controllersIn(folder);
     for (const controller of inside) checkController(controller, work);
@@ -93,7 +93,7 @@ function checkProject(root: string, work: Work): void {
   if (!statSync(root, { throwIfNoEntry: false })?.isDirectory())
     throw new MagicError("not_found", `There is no folder ${root}.`, { extra: { next: "Check the path." } });
   const path = join(root, PROJECT_FILE);
-  if (existsSync(path)) checkConfiguration(path, work);
+  if (hasProjectFile(root)) checkConfiguration(path, work);
   const named = work.config?.controllers ?? CONTROLLERS_FOLDER;
   const folder = resolve(root, named);
   // A project of the gateway's or of syncs alone has none, also where it writes the default out.

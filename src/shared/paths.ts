@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { homedir, userInfo } from "node:os";
 import { dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { MagicError } from "#contract/errors.ts";
+import { leadsNowhere } from "./plain-file.ts";
 
 export const PROJECT_FILE = "magic.yaml";
 /** Where a project's controllers are, unless its magic.yaml says otherwise. */
@@ -57,9 +58,15 @@ export function findRoot(explicit?: string, env: NodeJS.ProcessEnv = process.env
   const here = cwd ?? currentFolder();
   if (named) return { path: resolve(here, named), project: true };
   for (let folder = resolve(here); ; folder = dirname(folder)) {
-    if (existsSync(join(folder, PROJECT_FILE))) return { path: folder, project: true };
+    if (hasProjectFile(folder)) return { path: folder, project: true };
     if (dirname(folder) === folder) return { path: userStateFolder(env), project: false };
   }
+}
+
+/** A link that leads nowhere counts: a project above would be another one, and no project the user's own state. */
+export function hasProjectFile(folder: string): boolean {
+  const path = join(folder, PROJECT_FILE);
+  return existsSync(path) || leadsNowhere(path);
 }
 
 /** As people are told of it: from where they stand, as far as it lies below. */

@@ -1,5 +1,5 @@
 // Files of a project or of its state folder: what stands in their place and is none could be waited for, or read, without end.
-import { constants, readFileSync, statSync } from "node:fs";
+import { constants, lstatSync, readFileSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { MagicError } from "#contract/errors.ts";
 
@@ -14,13 +14,25 @@ export function textIfThere(path: string): Promise<string | undefined> {
   });
 }
 
+export const LEADS_NOWHERE = "it is a link that leads nowhere";
+
+/** Whether a link stands there behind which nothing is: other than no file at all, which may be as well as any, it is a fault. */
+export function leadsNowhere(path: string): boolean {
+  try {
+    return lstatSync(path).isSymbolicLink() && !statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return false;
+  }
+}
+
 /** The file's bytes. Throws not_found, for a folder, a pipe or a device too. */
 export function readPlainFile(path: string): Buffer {
   try {
     if (!statSync(path).isFile()) throw new Error("it is not a file");
     return readFileSync(path);
   } catch (error) {
-    throw new MagicError("not_found", `${path} cannot be read: ${(error as Error).message}.`, {
+    const why = leadsNowhere(path) ? LEADS_NOWHERE : (error as Error).message;
+    throw new MagicError("not_found", `${path} cannot be read: ${why}.`, {
       cause: error,
       extra: { next: "Check the path." },
     });

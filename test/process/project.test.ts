@@ -1,10 +1,13 @@
-import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { readProject } from "#contract/project-check.ts";
 import { openProject, type Project } from "#daemon/project.ts";
 import { createLogger } from "#daemon/telemetry/log.ts";
+import { controllersFolder } from "#scaffold/project.ts";
+import { validatePaths } from "#scaffold/validation.ts";
+import { findRoot } from "#shared/paths.ts";
 
 // Generous, for machines that do other things too.
 vi.setConfig({ testTimeout: 60_000 });
@@ -107,6 +110,20 @@ test("no file, and one with comments alone, is a project with every default", as
   expect(readProject("# nothing yet\n\n", "magic.yaml").problems).toEqual([]);
 });
 
+test("a link that leads nowhere is this project's file, which cannot be read: no other project, and no default, takes its place", async () => {
+  await save("version: 1\nenvironment: { seed: 1 }\n");
+  const inner = join(root, "inner");
+  await mkdir(inner);
+  await symlink("nowhere.yaml", join(inner, "magic.yaml"));
+  expect(findRoot(undefined, {}, inner)).toEqual({ path: inner, project: true });
+  expect(() => validatePaths([], inner, inner)).toThrow("it is a link that leads nowhere");
+  expect(() => controllersFolder(inner)).toThrow("it is a link that leads nowhere");
+  await expect(openProject({ root: inner, env, logger, watch: false })).rejects.toMatchObject({
+    code: "config_invalid",
+    message: expect.stringContaining("it is a link that leads nowhere"),
+  });
+});
+
 test("references to the environment are filled in; unset ones are empty and said once", async () => {
   await save(
     `version: 1\ngateway: { providers: { openai: { api_key: "\${env:OPENAI_API_KEY}" }, anthropic: { api_key: "x\${env:NOPE}" } } }\n`,
@@ -161,6 +178,15 @@ test("a broken edit keeps the last good configuration, and the next good one com
     await expect.poll(() => opened.problems(), { timeout: 25_000 }).toMatchObject([{ code }]);
     expect(opened.current().environment?.seed).toBe(2);
   }
+  await rm(join(root, "magic.yaml"));
+  await symlink("nowhere.yaml", join(root, "magic.yaml"));
+  await expect
+    .poll(() => opened.problems(), { timeout: 25_000 })
+    .toMatchObject([{ code: "unreadable", message: expect.stringContaining("a link that leads nowhere") }]);
+  expect(opened.current().environment?.seed).toBe(2);
+  await rm(join(root, "magic.yaml"));
+  await save("version: 1\nenvironment: { seed: 2 }\n");
+  await expect.poll(() => opened.problems(), { timeout: 25_000 }).toEqual([]);
   await rm(join(root, "magic.yaml"));
   await expect.poll(() => opened.current(), { timeout: 25_000 }).toEqual({});
   expect(seeds).toEqual([2, undefined]);

@@ -6,6 +6,7 @@ import { problemLine } from "#contract/problem.ts";
 import { readProject } from "#contract/project-check.ts";
 import { runtimeNames, VERSION } from "#contract/protocol.ts";
 import { credentialsFile, masterKeyFile, PROJECT_FILE, stateFolder, userStateFolder } from "#shared/paths.ts";
+import { LEADS_NOWHERE, leadsNowhere } from "#shared/plain-file.ts";
 import { isSameProcess } from "#shared/process-identity.ts";
 import type { Check, DoctorOptions } from "./check.ts";
 import { readCrashNote } from "./files.ts";
@@ -108,6 +109,7 @@ function projectCheck(root: string, unset: readonly string[]): Check {
     written = readFileSync(join(root, PROJECT_FILE));
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
+    if (leadsNowhere(join(root, PROJECT_FILE))) return { name, status: "failed", detail: LEADS_NOWHERE, next };
     if (code !== "ENOENT") return { name, status: "failed", detail: `it cannot be read: ${message}`, next };
   }
   if (written.toString("latin1").trim() === "") return { name, status: "ok", detail: "none: every default" };

@@ -1,12 +1,12 @@
 // Writes settings: the command line's own into the user's configuration, all others into the project's magic.yaml.
-import { existsSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Document, isMap, parse } from "yaml";
 import { MagicError } from "#contract/errors.ts";
 import { readProject } from "#contract/project-check.ts";
 import { edited } from "#scaffold/edit.ts";
 import { makeFolder } from "#shared/make-folder.ts";
-import { PROJECT_FILE, userStateFolder } from "#shared/paths.ts";
+import { hasProjectFile, PROJECT_FILE, userStateFolder } from "#shared/paths.ts";
 import { readPlainFile } from "#shared/plain-file.ts";
 import { userConfigPath } from "#shared/user-config.ts";
 import { naming } from "#shared/write-error.ts";
@@ -64,11 +64,13 @@ async function changeUser(key: string, text: string | undefined, env: NodeJS.Pro
 }
 
 async function changeProject(key: string, text: string | undefined, root: string | undefined): Promise<Change> {
-  if (root === undefined || !existsSync(join(root, PROJECT_FILE)))
+  if (root === undefined || !hasProjectFile(root))
     throw new MagicError("not_found", `${key} is a setting of magic.yaml, and there is none here or above.`, {
       extra: { next: `Settings of your own are: ${Object.keys(userSettings).join(", ")}.` },
     });
   const file = join(root, PROJECT_FILE);
+  // A link that leads nowhere is told of as that.
+  readPlainFile(file);
   const itself = realpathSync(file);
   const value = text === undefined ? undefined : parsed(key, text);
   // Secrets may stand in it: who may not read it may not do so afterwards either.

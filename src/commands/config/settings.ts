@@ -1,5 +1,4 @@
 // Where a setting's value comes from: flag > environment (MAGIC_*) > project magic.yaml > user configuration > default.
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { MagicError } from "#contract/errors.ts";
 import { isObject } from "#contract/json-object.ts";
@@ -8,7 +7,7 @@ import { readProject } from "#contract/project-check.ts";
 import { DEFAULT_PORT } from "#contract/protocol.ts";
 import { nearest } from "#contract/suggest.ts";
 import { formats } from "#output/output.ts";
-import { PROJECT_FILE } from "#shared/paths.ts";
+import { hasProjectFile, PROJECT_FILE } from "#shared/paths.ts";
 import { readPlainFile } from "#shared/plain-file.ts";
 import { readUserConfig, userConfigPath } from "#shared/user-config.ts";
 import type { GlobalOptions } from "../command.ts";
@@ -142,7 +141,7 @@ function projectPath(root: string | undefined): string {
 
 // A file that is not valid has no values: `magic validate` says why.
 function projectValues(root: string | undefined): Record<string, unknown> {
-  if (root === undefined || !existsSync(projectPath(root))) return {};
+  if (root === undefined || !hasProjectFile(root)) return {};
   const { config } = readProject(readPlainFile(projectPath(root)), PROJECT_FILE);
   if (!config)
     throw new MagicError(
