@@ -256,6 +256,46 @@ test("console and log lines carry the request's id and the level in force is in 
   });
 });
 
+test("what iterates and has no JSON is refused as an output, and not answered as {}", async () => {
+  const outputs = {
+    generator: "(function* () { yield 1 })()",
+    "async generator": "(async function* () { yield 1 })()",
+    stream: "new Blob(['x']).stream()",
+    map: "new Map([[1, 2]])",
+    empty: "{}",
+    list: "[]",
+  };
+  const entries = Object.entries(outputs).map(([name, made]) => `${JSON.stringify(name)}: () => (${made})`);
+  await bench.deploy("iterates", `export default ({ input }) => ({ ${entries.join(", ")} })[input]();`);
+  for (const name of Object.keys(outputs).slice(0, 4)) {
+    const { code, message } = await bench.failure(bench.invoke("iterates", name));
+    expect([name, code, message]).toEqual([name, "output_invalid", expect.stringContaining("Array.fromAsync")]);
+  }
+  expect([await bench.invoke("iterates", "empty"), await bench.invoke("iterates", "list")]).toEqual([{}, []]);
+});
+
+test("what a call still says when it was answered carries its request's id", async () => {
+  const handler = `export default ({ input, log }) => {
+    setTimeout(() => { log.info("unsaid"); console.log("late words"); Promise.reject(new Error("nobody's")); throw new Error("late"); }, 20);
+    return "answered";
+  };`;
+  await bench.deploy("late", handler);
+  bench.logs.length = 0;
+  await bench.invoke("late", {});
+  await vi.waitFor(() => expect(bench.logs).toHaveLength(4), { timeout: 10_000 });
+  const invoked = bench.logs.find(({ event }) => event === "controller.invoked");
+  const said = bench.logs.filter(({ event }) => event !== "controller.invoked");
+  expect(said.map(({ event }) => event)).toEqual([
+    "late words",
+    "uncaught exception: Error: late",
+    "unhandled rejection: Error: nobody's",
+  ]);
+  for (const line of said) {
+    expect(line).toMatchObject({ controller: "late", request_id: invoked?.["request_id"] });
+    expect(line["fields"] ?? {}).not.toHaveProperty("request_id");
+  }
+});
+
 test("what nests without end is told as that: in fields of the log, and where a schema would follow it", async () => {
   const tree = { type: "array", items: { $ref: "#" } };
   const handler = `export default ({ log }) => { let deep = []; for (let n = 0; n < 100_000; n++) deep = [deep]; log.info("deep", { deep }); return deep; };`;

@@ -105,6 +105,8 @@ export interface LogMessage {
   readonly level: string;
   readonly message: string;
   readonly fields?: Record<string, unknown>;
+  /** Of a line of no invocation: the one from whose code it came, and which had ended. */
+  readonly requestId?: string;
 }
 
 export interface HelloMessage {

@@ -1,5 +1,6 @@
 // One deployed version: its compiled schemas, its cell, its limits. A call goes through here from admission to the checked output.
 import { type FieldProblem, MagicError } from "#contract/errors.ts";
+import { REQUEST_ID } from "#contract/protocol.ts";
 import { defaultLimits } from "#contract/runtime-limits.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Clock } from "#shared/clock.ts";
@@ -90,7 +91,9 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
       const clean = services.striker(instance);
       const more =
         typeof line.fields === "object" && line.fields !== null ? { fields: cleanWithin(line.fields, clean) } : {};
-      services.log[levelOf(line.level)](clean(line.message), { controller, version, ...more });
+      const { requestId: request_id } = said;
+      const request = typeof request_id === "string" && REQUEST_ID.test(request_id) ? { request_id } : {};
+      services.log[levelOf(line.level)](clean(line.message), { ...request, controller, version, ...more });
     },
   };
   const running: Running = {

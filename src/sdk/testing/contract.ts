@@ -5,6 +5,7 @@ import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
 import { CONTRACT_FILES } from "#contract/controller-files.ts";
 import { databaseMode, refusalOf, refusalText, type Wish } from "#contract/grants.ts";
+import { ITERABLE_OUTPUT, isIterableOutput } from "#contract/iterable-output.ts";
 import { schemaErrors } from "#contract/json-schema/value-errors.ts";
 import { problemLine } from "#contract/problem.ts";
 import { MAX_OUTPUT } from "#contract/runtime-limits.ts";
@@ -59,6 +60,8 @@ function outputOf(given: unknown): unknown {
   } catch (error) {
     throw new HandlerError("output_invalid", `the output is not JSON: ${(error as Error).message}`);
   }
+  if (isIterableOutput(given, text))
+    throw new HandlerError("output_invalid", `the output is not JSON: ${ITERABLE_OUTPUT}`);
   if (Buffer.byteLength(text ?? "") > MAX_OUTPUT)
     throw new HandlerError("limit_exceeded", `the output has more than ${MAX_OUTPUT} bytes`);
   return JSON.parse(text ?? "null") as unknown;

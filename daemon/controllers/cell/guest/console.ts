@@ -14,7 +14,7 @@ export function consoleToFrames(channel: Channel, sessionSecret: () => Uint8Arra
     const cut = text.length > MAX_LINE ? `${text.slice(0, MAX_LINE)}…` : text;
     const invocation = currentInvocation();
     if (invocation && !invocation.over) log(invocation, level, cut);
-    else channel.sendText(up.log, 0, sessionSecret(), logText(level, cut, undefined));
+    else channel.sendText(up.log, 0, sessionSecret(), logText(level, cut, undefined, invocation?.message.id));
   }
   const streamOf = (level: string): Writable =>
     new Writable({

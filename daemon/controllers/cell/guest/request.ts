@@ -110,26 +110,30 @@ export function log(invocation: Invocation, level: string, text: unknown, fields
 }
 
 /** A log line as JSON; fields that are not JSON are named instead of losing the line, as is one that no frame holds. */
-export function logText(level: string, text: unknown, fields: unknown): string {
-  const line = lineText(
-    level,
-    typeof text === "string" ? text : StringOf(text),
-    fields,
-    fields === undefined ? undefined : readable(),
-  );
+export function logText(level: string, text: unknown, fields: unknown, requestId?: string): string {
+  const message = typeof text === "string" ? text : StringOf(text);
+  const line = lineText({ level, message, fields, requestId }, fields === undefined ? undefined : readable());
   const bytes = byteLength(line);
   return bytes <= MAX_PAYLOAD
     ? line
-    : lineText("warn", `log limit exceeded: a line of ${bytes} bytes; it is dropped`, undefined);
+    : lineText({ level: "warn", message: `log limit exceeded: a line of ${bytes} bytes; it is dropped`, requestId });
 }
 
-function lineText(level: string, message: string, fields: unknown, said?: ReturnType<typeof readable>): string {
+interface Line {
+  readonly level: string;
+  readonly message: string;
+  readonly fields?: unknown;
+  readonly requestId: string | undefined;
+}
+
+function lineText({ level, message, fields, requestId }: Line, said?: ReturnType<typeof readable>): string {
   try {
-    return stringifyJson({ level, message, fields }, said) ?? "";
+    return stringifyJson({ level, message, fields, requestId }, said) ?? "";
   } catch (thrown) {
     // What nests by the thousand is written in the plain way alone: the daemon says of it that it does.
-    if (said) return lineText(level, message, fields);
-    return stringifyJson({ level, message, fields: { fields_unreadable: fromThrown(thrown).message } }) ?? "";
+    if (said) return lineText({ level, message, fields, requestId });
+    const unreadable = { fields_unreadable: fromThrown(thrown).message };
+    return stringifyJson({ level, message, fields: unreadable, requestId }) ?? "";
   }
 }
 

@@ -2,6 +2,7 @@
 // load frame, turns the lock, evaluates the bundle, then answers invocations until its channel ends.
 import { promisify } from "node:util";
 import { runInThisContext } from "node:vm";
+import { ITERABLE_OUTPUT, isIterableOutput } from "#contract/iterable-output.ts";
 import { MAX_OUTPUT } from "#contract/runtime-limits.ts";
 import { type AnswerMessage, down, type HelloMessage, type LoadOptions, SECRET, UNKNOWN_CPU, up } from "../frames.ts";
 import { BOOT_VARIABLE, type StageZeroOutcome } from "../lockdown/boot.ts";
@@ -134,9 +135,8 @@ export async function runZygote(): Promise<void> {
     const { name, message, stack } = fromThrown(error);
     const line = `${what}: ${name}: ${message}`;
     const invocation = currentInvocation();
-    const request_id = invocation?.message.id;
     if (invocation && !invocation.over) log(invocation, "error", line, { stack });
-    else channel.sendText(up.log, 0, session, logText("error", line, { stack, request_id }));
+    else channel.sendText(up.log, 0, session, logText("error", line, { stack }, invocation?.message.id));
   }
 }
 
@@ -202,6 +202,8 @@ function outputText(output: unknown): string {
     });
   }
   if (text === undefined) return "null";
+  if (isIterableOutput(output, text))
+    throw toError({ name: "TypeError", message: `the output is not JSON: ${ITERABLE_OUTPUT}`, code: "output_invalid" });
   if (byteLength(text) > MAX_OUTPUT)
     throw toError({
       name: "RangeError",
