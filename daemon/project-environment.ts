@@ -1,5 +1,6 @@
 // `${env:NAME}` in magic.yaml. A variable that is not set does not keep the daemon from starting: a project names the keys of
 // every provider that it may use, and few machines have all of them.
+import { ENV_REFERENCE } from "#contract/env-reference.ts";
 import { toPointer } from "#contract/json-pointer.ts";
 
 export interface MissingVariable {
@@ -15,7 +16,6 @@ export interface Filled<T> {
   readonly secrets: readonly string[];
 }
 
-const reference = /\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}/g;
 const SHORTEST_SECRET = 6;
 
 /** The configuration with every reference replaced, "" for an unset variable. */
@@ -24,7 +24,7 @@ export function fillEnvironment<T>(config: T, env: NodeJS.ProcessEnv): Filled<T>
   const secrets = new Set<string>();
 
   const text = (written: string, pointer: string): string =>
-    written.replace(reference, (_all, name: string) => {
+    written.replace(ENV_REFERENCE, (_all, name: string) => {
       const found = env[name];
       if (found === undefined || found === "") missing.push({ name, pointer });
       else if (found.length >= SHORTEST_SECRET) secrets.add(found);

@@ -1,8 +1,6 @@
 // The `gateway:` part of magic.yaml: providers, models, policies, prices, limits, budgets.
 import Type, { type Static } from "typebox";
-
-/** A reference to the environment, as it is written in magic.yaml. */
-export const env = (name: string): string => `\${env:${name}}`;
+import { env } from "./env-reference.ts";
 
 export const providerTypes = ["openai", "anthropic", "google", "bedrock", "azure", "sandbox"] as const;
 

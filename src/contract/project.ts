@@ -1,7 +1,8 @@
 // magic.yaml: the project's configuration. One schema gives the types, the checks and the JSON Schema that editors complete from.
 // Every key is optional; whoever uses a value owns its default. `${env:NAME}` may stand in any text and is filled in when it is loaded.
 import Type, { type Static } from "typebox";
-import { AnyName, env, GatewayConfig } from "./project-gateway.ts";
+import { env } from "./env-reference.ts";
+import { AnyName, GatewayConfig } from "./project-gateway.ts";
 
 const Env = (name: string, description: string) => Type.String({ description, minLength: 1, examples: [env(name)] });
 

@@ -1,6 +1,7 @@
 // What of a provider in magic.yaml no request can carry: an address that leads nowhere, and what HTTP lets stand in no header. Looked at as it
 // is written, and again once `${env:NAME}` is filled in, which is where line ends of files come from.
-import { env, type ProviderConfig } from "./project-gateway.ts";
+import { env, otherReference } from "./env-reference.ts";
+import type { ProviderConfig } from "./project-gateway.ts";
 
 export interface ProviderFault {
   /** Within the provider. */
@@ -19,8 +20,6 @@ const CONNECTION = /^(?:connection|content-length|expect|keep-alive|transfer-enc
 const REGION = /^[A-Za-z0-9-]+$/;
 const inHeaders = ["api_key", "access_key_id", "session_token"] as const;
 const credentials = [...inHeaders, "secret_access_key"] as const;
-/** As shells, Compose and others write it. */
-const OTHER_REFERENCE = /^\$\{(?!env:[A-Za-z_]\w*\}$)[^}]*\}$/;
 
 /** What is wrong; a reference that is not filled in yet is left for later. */
 export function providerFaults(provider: ProviderConfig): ProviderFault[] {
@@ -42,9 +41,12 @@ export function providerFaults(provider: ProviderConfig): ProviderFault[] {
   for (const key of inHeaders)
     if (isFilled(provider[key]) && !VALUE.test(provider[key].trim()))
       faults.push({ path: [key], problem: unsent, fix: "Write the key as its vendor gave it." });
-  for (const key of credentials)
-    if (OTHER_REFERENCE.test(provider[key]?.trim() ?? ""))
-      faults.push({ path: [key], problem: "is no reference to the environment", fix: `Write \`${env("NAME")}\`.` });
+  for (const key of credentials) {
+    const text = provider[key]?.trim() ?? "";
+    const { written, name = "" } = otherReference(text) ?? {};
+    if (written === text && text.endsWith("}"))
+      faults.push({ path: [key], problem: "is no reference to the environment", fix: `Write \`${env(name)}\`.` });
+  }
   for (const [name, value] of Object.entries(headers)) {
     const path = ["headers", name];
     if (!TOKEN.test(name)) faults.push({ path, problem: "is no header's name", fix: "Correct it." });

@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { brief } from "#contract/check.ts";
 import type { ControllerContract } from "#contract/controller.ts";
+import { env, otherReference } from "#contract/env-reference.ts";
 import { toPointer } from "#contract/json-pointer.ts";
 import { formatNames } from "#contract/json-schema/compilers.ts";
 import { walk } from "#contract/json-schema/walk.ts";
@@ -112,21 +113,18 @@ function closed(read: Read): Problem[] {
 const PRIVATE =
   /^(?:(?:.+\.)?localhost|(?:127|10)\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+|\[::1\])$/i;
 
-// `${NAME}`, as other tools' files have it, would be taken for the value itself, and be somebody's password or key.
-const UNFILLED = /\$\{(?!(?:env|secret):[A-Za-z_][A-Za-z0-9_]*\})(?:[A-Za-z]+:)?([A-Za-z_][A-Za-z0-9_]*)?[^}]*\}?/;
-
 function unfilled(read: Read): Problem[] {
   const found: Problem[] = [];
   const look = (value: unknown, path: (string | number)[]): void => {
     if (typeof value === "object" && value !== null)
       for (const [key, part] of Object.entries(value)) look(part, [...path, key]);
-    const [text, name = "NAME"] = (typeof value === "string" && UNFILLED.exec(value)) || [];
-    if (text !== undefined)
+    const other = typeof value === "string" ? otherReference(value) : undefined;
+    if (other)
       found.push({
         ...placeIn(read, projectFile(read), toPointer(path)),
         code: "bad_form",
-        message: `\`${text}\` is taken as it stands: nothing fills it in.`,
-        fix: `Write \`\${env:${name}}\` for a variable of the environment.`,
+        message: `\`${other.written}\` is taken as it stands: nothing fills it in.`,
+        fix: `Write \`${env(other.name)}\` for a variable of the environment.`,
       });
   };
   look(read.config, []);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { readContract } from "#contract/controller-check.ts";
-import { env } from "#contract/project-gateway.ts";
+import { env } from "#contract/env-reference.ts";
 import { validatePaths } from "#scaffold/validation.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 
@@ -491,6 +491,31 @@ test("a private address that egress.allow_private does not list is warned of bef
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+});
+
+test("a reference that nothing fills in is warned of, and is a fault where it would be a provider's key", () => {
+  const root = temporaryFolder();
+  const checked = (key: string, written: string) => {
+    const providers = { openai: { api_key: key } };
+    writeFileSync(join(root, "magic.yaml"), JSON.stringify({ secrets: { S: written }, gateway: { providers } }));
+    const { problems, warnings } = validatePaths([], root, root);
+    return [...problems, ...warnings].map(({ pointer, fix }) => `${pointer} ${fix.match(/\$\{[^}]*\}/)?.[0]}`);
+  };
+  const filled = env("KEY");
+  for (const [written, meant] of [
+    [`\${TOKEN}`, "TOKEN"],
+    [`\${secret:TOKEN}`, "TOKEN"],
+    [`\${env:1}`, "NAME"],
+    [`\${TOKEN:-none}`, "TOKEN"],
+    ["a ${TOKEN", "TOKEN"],
+  ] as const) {
+    expect(checked(filled, written)).toEqual([`/secrets/S ${env(meant)}`]);
+    const isWhole = written.startsWith("$");
+    const pointer = "/gateway/providers/openai/api_key";
+    expect(checked(written, filled)).toEqual([`${pointer} ${env(meant)}`]);
+    expect(validatePaths([], root, root).valid).toBe(!isWhole);
+  }
+  expect(checked(filled, `Bearer ${env("TOKEN")}`)).toEqual([]);
 });
 
 test("a folder that nobody may look into is a problem beside the others", () => {
