@@ -1,4 +1,4 @@
-// WebSocket upgrades pass the same guards as requests: Host, Origin, credential, scope. What is refused gets an HTTP answer.
+// WebSocket upgrades pass the same guards as requests: Host, Origin, credential, scope. What is refused gets an HTTP answer, as does CONNECT.
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { FastifyInstance } from "fastify";
@@ -47,7 +47,7 @@ export function useUpgrades(
   const server = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE, perMessageDeflate: false });
   const refusals = new WeakMap<IncomingMessage, (error: Error) => void>();
   server.on("wsClientError", (error, _socket, request) => refusals.get(request)?.(error));
-  app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+  const onUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on("error", () => socket.destroy());
     const unknown = { ...anonymous, environment: claimedEnvironment(request.headers) };
     const caller: Caller = { principal: unknown, action: "unknown", requestId: requestIdOf(request) };
@@ -66,7 +66,10 @@ export function useUpgrades(
     const before = options.newestOn(request.socket);
     if (before) onceAnswered(before.raw, answer);
     else answer();
-  });
+  };
+  app.server.on("upgrade", onUpgrade);
+  // Node hands over the socket as well, and hangs up where nobody takes it.
+  app.server.on("connect", onUpgrade);
   app.addHook("preClose", async () => {
     for (const socket of server.clients) socket.close(1001, "the daemon is stopping");
     const until = Date.now() + CLOSE_GRACE;
@@ -94,6 +97,8 @@ async function admit(
   upgrades: readonly Upgrade[],
   caller: Caller,
 ): Promise<(socket: WebSocket) => void> {
+  if (request.method === "CONNECT")
+    throw new MagicError("method_not_allowed", "No tunnel leads from here.", { headers: { allow: "" } });
   options.hostGuard(request);
   if (options.draining()) throw new MagicError("draining");
   const address = URL.parse(request.url ?? "/", "http://localhost");

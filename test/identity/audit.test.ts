@@ -234,7 +234,7 @@ test("an upgrade that is sent behind another request is answered behind it", asy
   ]);
 });
 
-test("what is no HTTP is answered under a request id that has its entry", async () => {
+test("what is no HTTP, or asks for a tunnel, is answered under a request id that has its entry", async () => {
   const answered = async (sent: string): Promise<string | undefined> => {
     const socket = connect(Number(new URL(daemon.url).port), "127.0.0.1", () => socket.write(sent));
     return /x-request-id: (\S+)/i.exec(await text(socket))?.[1];
@@ -242,6 +242,8 @@ test("what is no HTTP is answered under a request id that has its entry", async 
   for (const [sent, status] of [
     ["GET /v1/keys HTTP/1.1\r\nno header\r\n\r\n", 400],
     [`GET /v1/keys HTTP/1.1\r\nx: ${"x".repeat(20_000)}\r\n\r\n`, 431],
+    ["CONNECT example.com:443 HTTP/1.1\r\nHost: localhost\r\n\r\n", 405],
+    ["CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n\r\nbytes of TLS", 405],
   ] as const) {
     const entries = `request_id=${await answered(sent)}`;
     await expect.poll(() => entriesOf(entries), { timeout: 10_000, interval: 25 }).toHaveLength(1);
