@@ -32,6 +32,13 @@ export function missingHandler(files: readonly string[]): MissingHandler {
       message: "There is no handler.",
       fix: `Write ${HANDLER_FILES[0]} or handler.js, whose default export is \`defineHandler(...)\`.`,
     };
+  // Seen in the folder, and yet not found: a link that leads nowhere, or a folder that lets nobody in.
+  if ((HANDLER_FILES as readonly string[]).includes(almost))
+    return {
+      file: almost,
+      message: `${almost} cannot be reached.`,
+      fix: "Correct the link, or the folder's permissions.",
+    };
   const name = `handler.${kind.toLowerCase()}s`;
   return {
     file: almost,

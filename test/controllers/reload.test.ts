@@ -269,6 +269,49 @@ test("a link to a controller's folder, or to its contract, is followed: at the s
   await session.close();
 });
 
+test("a link to the folder of all controllers is followed, to another one too", async () => {
+  const bench = await openBench();
+  const made = (place: string, n: number) => {
+    put(join(bench.root, place, "a", "contract.yaml"), JSON.stringify(contractOf("a")));
+    put(join(bench.root, place, "a", "n.txt"), String(n));
+    put(join(bench.root, place, "a", "handler.ts"), handlerOfText);
+  };
+  const handlerOfText = `import n from "./n.txt" with { type: "text" }; export default () => Number(n);`;
+  made("first", 1);
+  made("second", 10);
+  const folder = join(bench.root, "controllers");
+  symlinkSync("first", folder);
+  const { session, next, following } = await start(folder, bench);
+  await next("ready");
+  const reloaded = async () => [(await next("reload")).changed, await bench.invoke("a", {})];
+  put(join(bench.root, "first", "a", "n.txt"), "2");
+  expect(await reloaded()).toEqual([["controllers/a/n.txt"], 2]);
+  put(join(bench.root, "first", "b", "handler.ts"), "export default () => 3;");
+  put(join(bench.root, "first", "b", "contract.yaml"), JSON.stringify(contractOf("b")));
+  expect((await next("reload")).controller).toBe("b");
+  symlinkSync("second", join(bench.root, "next"));
+  renameSync(join(bench.root, "next"), folder);
+  // In either order.
+  const told = [await following(), await following()].map(({ value }) => `${value.type} ${value.controller}`);
+  expect(told.sort()).toEqual(["reload a", "removed b"]);
+  expect(await bench.invoke("a", {})).toBe(10);
+  put(join(bench.root, "second", "a", "n.txt"), "11");
+  expect((await reloaded())[1]).toBe(11);
+  await session.close();
+});
+
+test("a handler that is a link to nowhere is told of as that", async () => {
+  const bench = await openBench();
+  const folder = join(bench.root, "controllers");
+  put(join(folder, "a", "contract.yaml"), JSON.stringify(contractOf("a")));
+  symlinkSync("nowhere.ts", join(folder, "a", "handler.ts"));
+  const { session, next } = await start(folder, bench);
+  expect((await next("invalid")).problems).toMatchObject([
+    { code: "handler_missing", file: "controllers/a/handler.ts", message: "handler.ts cannot be reached." },
+  ]);
+  await session.close();
+});
+
 test("a folder that cannot be looked into is told of, and taken up once it can", async () => {
   const bench = await openBench();
   const folder = join(bench.root, "controllers");

@@ -1,6 +1,6 @@
 // A development session: watches a folder of controllers and keeps what serves equal to what is on disk. A broken save changes nothing
 // but the event that says so.
-import { basename, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { isPassedOver } from "#contract/controller-files.ts";
 import type { DevelopmentEvent, SourceProblem } from "#contract/wire/controllers.ts";
 import { rfc3339 } from "#shared/clock.ts";
@@ -74,21 +74,37 @@ export async function openSession(options: SessionOptions, host: SessionHost): P
 
   const began = Date.now();
   const parent = (await isController(folder)) ? null : folder;
+  /** Where the folder is, if it is a link. */
+  let target: string | null = null;
+  const nameOf = (path: string): string => (path === target ? folder : namedIn({ folder, target }, path));
   const watcher = openWatcher({
     folder,
-    ignored: (path) => path !== folder && isUnwatched(path, parent),
+    ignored: (path) => nameOf(path) !== folder && isUnwatched(nameOf(path), parent),
     onChange: (path) => void onChange(resolve(path)),
     onPolling: () => void catchUp(),
   });
 
-  async function onChange(path: string): Promise<void> {
+  async function onChange(told: string): Promise<void> {
     const savedAt = Date.now();
+    const path = nameOf(told);
+    if (path === folder) await followFolder();
     const child = controllerOf(path);
     if (child) await discover(child);
     for (const one of controllers.values()) {
       const named = namedIn(one, path);
-      if (concerns(one, named)) markDirty(one, named, savedAt);
+      // Builds name what they read by where it is.
+      if (concerns(one, named) || concerns(one, told)) markDirty(one, named, savedAt);
     }
+  }
+
+  /** What is behind a link is not watched with the link; another one may hold other controllers. */
+  async function followFolder(): Promise<void> {
+    const now = await targetOf(folder, dirname(folder));
+    if (now === target) return;
+    target = now;
+    if (now !== null) watcher.add(now);
+    await discoverAll();
+    for (const one of controllers.values()) markDirty(one, folder, Date.now());
   }
 
   async function discover(path: string): Promise<void> {
@@ -269,6 +285,7 @@ export async function openSession(options: SessionOptions, host: SessionHost): P
   }
 
   async function first(): Promise<void> {
+    await followFolder();
     await discoverAll();
     for (const one of controllers.values()) markDirty(one, one.folder, began);
     await settled();
