@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import mysql from "mysql2/promise";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { MysqlLink } from "#daemon/integrations/connectors/mysql/connect.ts";
+import { connectMysql, type MysqlLink } from "#daemon/integrations/connectors/mysql/connect.ts";
+import { mysqlError } from "#daemon/integrations/connectors/mysql/errors.ts";
 import { insertRows } from "#daemon/integrations/connectors/mysql/write-rows.ts";
 import { openDestination } from "#daemon/integrations/connectors/open.ts";
 import type { WritePlan } from "#daemon/integrations/engine/destination.ts";
@@ -878,6 +879,21 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     const outcome = await sync({ from: through, object: "src.cut", to: pg, table: "cut" });
     proxy.close();
     expect(outcome).toMatchObject({ status: "failed", error: { code: "connection_lost" } });
+  });
+
+  test("a connection that is lost while nobody asks it anything fails whoever asks next, also for rows one after another", async () => {
+    for (const ask of [
+      (link: MysqlLink) => link.rows("SELECT 1 AS one"),
+      (link: MysqlLink) => Array.fromAsync(link.stream("SELECT 1 AS one")),
+    ]) {
+      const link = await connectMysql({ url: my, side: "source" });
+      const [row] = await link.rows("SELECT connection_id() AS id");
+      await source.query(`KILL ${row?.["id"]}`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      const refused = await ask(link).catch((error: unknown) => mysqlError(error, "source", "reading"));
+      expect([String(ask), refused]).toMatchObject([String(ask), { code: "connection_lost" }]);
+      await link.close();
+    }
   });
 
   test("what is no MySQL in the middle of a connection ends the run, and is no failure of the source's", async () => {

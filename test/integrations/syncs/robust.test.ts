@@ -1,5 +1,6 @@
 // What goes wrong on the way: connections cut, servers restarted, huge rows, signed HTTP batches, the command's exit codes.
 import { execFile, execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import net from "node:net";
@@ -7,6 +8,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { connectPostgres, type PostgresLink } from "#daemon/integrations/connectors/postgres/connect.ts";
+import { copyFrom } from "#daemon/integrations/connectors/postgres/copy-from.ts";
+import { postgresError } from "#daemon/integrations/connectors/postgres/errors.ts";
 import { newId } from "#shared/ids.ts";
 import { postgresMissing } from "#test/postgres.ts";
 import { folderOfFile } from "#test/temporary.ts";
@@ -144,6 +148,22 @@ describe.skipIf(postgresMissing())("on the way", () => {
     await holder.query("ROLLBACK");
     await holder.end();
     expect(await sync(ends("many"))).toMatchObject({ status: "completed" });
+  });
+
+  test("a session that ends while nobody asks it anything tells whoever asks next what ended it", async () => {
+    for (const ask of [
+      (link: PostgresLink) => link.run("SELECT 1"),
+      async (link: PostgresLink) => once(link.client.query(await copyFrom("COPY many FROM STDIN")), "finish"),
+    ]) {
+      const link = await connectPostgres({ url: to, side: "destination" });
+      const [row] = await link.rows<{ pid: string }>("SELECT pg_backend_pid()::text AS pid");
+      await source.query(`SELECT pg_terminate_backend(${row?.pid})`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      const refused = await ask(link).catch((error: unknown) => postgresError(error, "destination", "writing"));
+      const told = { code: "connection_lost", message: expect.stringMatching(/administrator command/) };
+      expect([String(ask), refused]).toMatchObject([String(ask), told]);
+      await link.close();
+    }
   });
 
   test("a server that is restarted under a run fails it at once, and the next run goes on", async () => {

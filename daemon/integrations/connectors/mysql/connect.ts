@@ -81,8 +81,11 @@ export async function connectMysql(options: {
     enableKeepAlive: true,
     flags: ["-LOCAL_FILES"],
   });
-  // A lost connection also fails the query under way: that is where it is handled.
-  connection.on("error", () => {});
+  // A lost connection also fails the query under way: that is where it is handled. Where there is none, the next one is told.
+  let lost: Error | undefined;
+  connection.on("error", (error: Error) => {
+    lost ??= error;
+  });
   const { stream: socket } = connection as Connection & { readonly stream: Socket };
   let reached = false;
   socket.once("connect", () => {
@@ -103,7 +106,7 @@ export async function connectMysql(options: {
       waiting.add(reject);
       connection.query(request, (error, result) => {
         waiting.delete(reject);
-        if (error) reject(error);
+        if (error) reject(lost ?? error);
         else resolve(result as T);
       });
     });
@@ -158,13 +161,14 @@ export async function connectMysql(options: {
     stream: (sql) => {
       const rows = connection.query({ sql, rowsAsArray: true, typeCast: false }).stream({ highWaterMark: 1000 });
       // The driver tells a lost connection to its own listeners, and to no query that is streamed.
-      const lost = (error: Error) => rows.destroy(error);
-      connection.once("error", lost);
-      waiting.add(lost);
-      if (killed) lost(givenUp());
+      const end = (error: Error) => rows.destroy(error);
+      connection.once("error", end);
+      waiting.add(end);
+      if (killed) end(givenUp());
+      else if (lost) end(lost);
       rows.once("close", () => {
-        connection.off("error", lost);
-        waiting.delete(lost);
+        connection.off("error", end);
+        waiting.delete(end);
       });
       return rows;
     },

@@ -79,8 +79,7 @@ export async function connectPostgres(options: ConnectOptions): Promise<Postgres
       }),
   );
   guardMessages(client);
-  // A lost connection also rejects the query under way: that is where it is handled.
-  client.on("error", () => {});
+  tellsWhatEndedIt(client);
   let encoding = "UTF8";
   try {
     await client.connect();
@@ -166,6 +165,25 @@ function named(url: string, mode: string): string {
     ? url
     : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=[&#]|$)/g, "$1verify-full");
 }
+
+// A lost connection also rejects the query under way: that is where it is handled. To whoever asks later the driver would say that the
+// client is not queryable, where the server had said why, between two batches.
+function tellsWhatEndedIt(client: PgClient): void {
+  let end: Error | undefined;
+  client.on("error", (error) => {
+    end ??= error;
+  });
+  const query = client.query.bind(client) as (asked: Asked) => unknown;
+  client.query = ((asked: Asked) => {
+    if (end === undefined) return query(asked);
+    if (typeof asked === "string" || !asked.handleError) return Promise.reject(end);
+    process.nextTick(() => asked.handleError?.(end, client.connection));
+    return asked;
+  }) as typeof client.query;
+}
+
+/** A statement, or a COPY's stream, which alone is told of errors. */
+type Asked = string | { handleError?(error: unknown, connection: unknown): void };
 
 /** `host:port/database`, without credentials. */
 function describe(client: PgClient): string {

@@ -52,8 +52,10 @@ const byState: Readonly<Record<string, ErrorCode>> = {
   "57P01": "connection_lost",
   "57P02": "connection_lost",
   "57P03": "unreachable",
+  "57P04": "connection_lost",
   "57P05": "connection_lost",
   "25P03": "connection_lost",
+  "25P04": "connection_lost",
 };
 const unreachable = new Set([
   "ECONNREFUSED",
