@@ -431,6 +431,30 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     }
   });
 
+  test("a record that a trigger refuses costs that record alone; where it keeps rows that are to go, the run is refused", async () => {
+    await target.query(
+      "CREATE TABLE signalled (id int PRIMARY KEY, v int); INSERT INTO signalled SELECT i, i FROM generate_series(1, 50) i",
+    );
+    await source.query(`CREATE TABLE other.signalled (id int PRIMARY KEY, v int);
+      CREATE TRIGGER other.t BEFORE INSERT ON other.signalled FOR EACH ROW IF NEW.id % 20 = 7 THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not with us'; END IF`);
+    const ends = { from: pg, object: "signalled", to: other, table: "signalled" };
+    const incremental = { mode: "incremental", cursor_field: "v" } as const;
+    for (const more of [incremental, {}])
+      expect(await sync(ends, more)).toMatchObject({
+        error: null,
+        records_synced: 47,
+        records_rejected: 3,
+        rejects: Array(3).fill({ reason: "not with us" }),
+      });
+    await source.query(
+      "CREATE TRIGGER other.kept BEFORE DELETE ON other.signalled FOR EACH ROW SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not with us'",
+    );
+    await target.query("DELETE FROM signalled WHERE id > 40");
+    const kept = { code: "destination_refused", message: "A trigger keeps rows that are to go: not with us" };
+    for (const more of [{ ...incremental, deletes: "hard" }, {}] as const)
+      expect((await sync(ends, more)).error).toEqual(kept);
+  });
+
   test("a full refresh of a table that somebody has locked says that it waits for the lock", async () => {
     await target.query("CREATE TABLE locked (id int PRIMARY KEY)");
     await source.query("CREATE TABLE other.locked (id int PRIMARY KEY); LOCK TABLES other.locked WRITE");

@@ -657,6 +657,44 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(refreshed.rejects[0]?.reason).toBe("duplicate key value violates unique constraint");
   });
 
+  test("a record for which a trigger raises an exception costs that record alone; where it keeps rows that are to go, the run is refused", async () => {
+    await source.query(
+      "CREATE TABLE raised (id int PRIMARY KEY, v int); INSERT INTO raised SELECT i, i FROM generate_series(1, 50) i",
+    );
+    await target.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF TG_OP = 'DELETE' OR NEW.id % 20 = 7 THEN RAISE EXCEPTION 'not with us'; END IF; RETURN NEW; END $$;
+      CREATE TABLE raised (id int PRIMARY KEY, v int); CREATE TABLE raised_late (id int PRIMARY KEY, v int); CREATE TABLE raised_keyless (id int, v int);
+      CREATE TRIGGER t BEFORE INSERT OR UPDATE ON raised FOR EACH ROW EXECUTE FUNCTION refuse();
+      CREATE CONSTRAINT TRIGGER t AFTER INSERT ON raised_late DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse();
+      CREATE TRIGGER t BEFORE INSERT ON raised_keyless FOR EACH ROW EXECUTE FUNCTION refuse()`);
+    const incremental = { mode: "incremental", cursor_field: "v" } as const;
+    await source.query("CREATE VIEW raised_keyless AS SELECT * FROM raised");
+    for (const [object, table, more] of [
+      ["raised", "raised", incremental],
+      ["raised", "raised", {}],
+      ["raised", "raised_late", {}],
+      ["raised_keyless", "raised_keyless", incremental],
+    ] as const) {
+      const outcome = await sync({ from, object, to, table }, more);
+      expect([table, more, outcome]).toMatchObject([
+        table,
+        more,
+        { error: null, records_synced: 47, records_rejected: 3, rejects: Array(3).fill({ reason: "not with us" }) },
+      ]);
+    }
+    await target.query("CREATE TRIGGER kept BEFORE DELETE ON raised FOR EACH ROW EXECUTE FUNCTION refuse()");
+    await source.query("DELETE FROM raised WHERE id > 40");
+    const kept = { code: "destination_refused", message: "A trigger keeps rows that are to go: not with us" };
+    for (const more of [{ ...incremental, deletes: "hard" }, {}] as const)
+      expect((await sync({ from, object: "raised", to, table: "raised" }, more)).error).toEqual(kept);
+    await source.query(
+      "CREATE FUNCTION fails() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no' ; END $$; CREATE VIEW failing AS SELECT fails() AS n",
+    );
+    expect((await sync({ from, object: "failing", to, table: "failing" })).error).toMatchObject({
+      code: "source_failed",
+    });
+  });
+
   test("a key or a row that is too large for a page of PostgreSQL costs that row alone", async () => {
     const names = Array.from({ length: 1020 }, (_, at) => `c${at}`);
     await source.query(

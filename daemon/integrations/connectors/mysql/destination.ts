@@ -20,7 +20,7 @@ import { type Translating, translating } from "../translating.ts";
 import { describeTable, type MysqlTable } from "./catalog.ts";
 import { connectMysql, ident, type MysqlLink } from "./connect.ts";
 import { deleteMissing } from "./delete-missing.ts";
-import { mysqlError } from "./errors.ts";
+import { keptByTrigger, mysqlError } from "./errors.ts";
 import { checkKeys } from "./keys.ts";
 import { planWriting, type Writing } from "./plan-writing.ts";
 import { prepareTable } from "./prepare.ts";
@@ -156,7 +156,8 @@ function sessionOf(parts: Parts): WriteSession {
         made = existing === null;
         writing = await planWriting({ ...parts, table, plan, wider, count });
         await link.run("START TRANSACTION");
-        if (plan.kind === "replace" && existing) referring = await clear(link, table, plan, existing);
+        if (plan.kind === "replace" && existing)
+          referring = await clear(link, table, plan, existing).catch(keptByTrigger);
       }),
     write: (rows, places) =>
       guard(async () => {
@@ -178,7 +179,7 @@ function sessionOf(parts: Parts): WriteSession {
     deleteMissing: (keys) =>
       guard(() => {
         const { target, inward } = begun();
-        return deleteMissing({ ...target, upsert: "keys", nullableKey: false }, keys, inward);
+        return deleteMissing({ ...target, upsert: "keys", nullableKey: false }, keys, inward).catch(keptByTrigger);
       }),
     merge: () =>
       guard(async (): Promise<readonly Reject[]> => {

@@ -43,16 +43,27 @@ const byNumber: Readonly<Record<number, ErrorCode>> = {
 };
 /**
  * A matter of single rows: out of range, truncated, wrong value, too long, too large for a page, duplicate, null, check, no row that it
- * refers to, no partition, no geometry or none of the column's, JSON that it cannot hold.
+ * refers to, no partition, no geometry or none of the column's, JSON that it cannot hold, what a trigger signals.
  */
 const rowErrors = new Set([
-  1048, 1062, 1063, 1118, 1169, 1264, 1265, 1292, 1364, 1366, 1406, 1411, 1416, 1452, 1525, 1526, 1586, 1690, 1713,
-  3037, 3140, 3150, 3151, 3157, 3616, 3617, 3643, 3819, 4025,
+  1048, 1062, 1063, 1118, 1169, 1264, 1265, 1292, 1364, 1366, 1406, 1411, 1416, 1452, 1525, 1526, 1586, 1643, 1644,
+  1690, 1713, 3037, 3140, 3150, 3151, 3157, 3616, 3617, 3643, 3819, 4025,
 ]);
 
 export function isRowError(thrown: unknown): thrown is ServerError {
   return rowErrors.has((thrown as ServerError | null)?.errno ?? 0);
 }
+
+/** For a statement that takes rows away or marks them: what a trigger signals is of no record. Any other error is thrown as it is. */
+export function keptByTrigger(thrown: unknown): never {
+  const error = thrown as ServerError;
+  if (!isSignal(error)) throw error;
+  throw new MagicError("destination_refused", `A trigger keeps rows that are to go: ${error.message}`, {
+    cause: error,
+  });
+}
+
+const isSignal = ({ errno }: ServerError) => errno === 1643 || errno === 1644;
 
 export function mysqlError(thrown: unknown, side: "source" | "destination", doing: string): MagicError {
   if (isMagicError(thrown)) return thrown;
@@ -80,6 +91,7 @@ function codeOf(error: ServerError, message: string, side: "source" | "destinati
   if (/does not speak/.test(message) || isTlsFailure(error)) return "unreachable";
   if (/^(PROTOCOL_CONNECTION_LOST|ECONNRESET|EPIPE)$/.test(code) || /closed state|Connection lost/i.test(message))
     return "connection_lost";
-  if (isRowError(error)) return "bad_record";
+  // At the source it is a view's function that fails.
+  if (isRowError(error)) return side === "source" && isSignal(error) ? "source_failed" : "bad_record";
   return side === "source" ? "source_failed" : "destination_refused";
 }

@@ -14,14 +14,14 @@ export interface ServerError extends Error {
 }
 
 /**
- * Class 22 (data exception) or 23 (integrity constraint), a row or a key that is too large for a page, or what a column's own input function says of a value (tsvector's is a
- * syntax error, regclass's an undefined table): this row is bad, others may be good.
+ * Class 22 (data exception) or 23 (integrity constraint), what a trigger raises (P0), a row or a key that is too large for a page, or what a
+ * column's own input function says of a value (tsvector's is a syntax error, regclass's an undefined table): this row is bad, others may be good.
  */
 export function isDataError(error: unknown): error is ServerError {
   const { code, where, message } = (error ?? {}) as ServerError;
   if (typeof code !== "string") return false;
   return (
-    /^(22|23)[0-9A-Z]{3}$/.test(code) ||
+    /^(22|23|P0)[0-9A-Z]{3}$/.test(code) ||
     (code === "54000" && /^(index )?row |too long for tsvector/.test(message)) ||
     (/^(0A|42|54)/.test(code) && /^COPY .*?, line \d+, column /ms.test(where ?? ""))
   );
@@ -29,7 +29,9 @@ export function isDataError(error: unknown): error is ServerError {
 
 /** What a DELETE of rows that have gone is refused for, in words that say what to do; any other error is itself. */
 export function stillReferred(error: unknown): unknown {
-  const { code, detail, message } = error as ServerError;
+  const { code = "", detail, message } = error as ServerError;
+  if (code.startsWith("P0"))
+    return new MagicError("destination_refused", `A trigger keeps rows that are to go: ${message}`, { cause: error });
   if (code !== "23503") return error;
   return new MagicError(
     "destination_refused",
@@ -79,7 +81,8 @@ export function postgresError(thrown: unknown, side: Side, doing: string): Magic
 
 function codeOf(error: ServerError, message: string, side: Side): ErrorCode {
   const code = error.code ?? "";
-  if (isDataError(error)) return "bad_record";
+  // At the source it is a view's function that fails.
+  if (isDataError(error)) return side === "source" && code.startsWith("P0") ? "source_failed" : "bad_record";
   const known = byState[code];
   if (known) return known;
   if (code.startsWith("08") || lost.has(code) || /connection terminated|Connection ended|not queryable/i.test(message))

@@ -324,14 +324,13 @@ export async function deleteMissing(
   for await (const rows of keys) await writeRows(target, rows, (at) => at);
   await link.run("ANALYZE pg_temp._magic_keys");
   const gone = `NOT EXISTS (SELECT FROM pg_temp._magic_keys k WHERE ${key.map((name) => `k.${ident(name)} = t.${ident(name)}`).join(" AND ")})`;
-  const count =
+  const removal =
     plan.deletes === "soft"
-      ? await link.run(
-          `UPDATE ${table} t SET ${ident(DELETED_AT)} = now() WHERE ${ident(DELETED_AT)} IS NULL AND ${gone}`,
-        )
-      : await link.run(`DELETE FROM ${table} t WHERE ${gone}`).catch((error: unknown) => {
-          throw stillReferred(error);
-        });
+      ? `UPDATE ${table} t SET ${ident(DELETED_AT)} = now() WHERE ${ident(DELETED_AT)} IS NULL AND ${gone}`
+      : `DELETE FROM ${table} t WHERE ${gone}`;
+  const count = await link.run(removal).catch((error: unknown) => {
+    throw stillReferred(error);
+  });
   await link.run("DROP TABLE pg_temp._magic_keys");
   return count;
 }
