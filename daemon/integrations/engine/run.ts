@@ -164,7 +164,7 @@ async function attemptRun(
     await session.begin(plan);
     const checksum = startChecksum(stream, session, plan);
     await moveAll(run, stream, session, plan, rawAllowed);
-    if (replaces) refuseEmptying(run);
+    if (replaces) refuseEmptying(run, plan);
     if (plan.deletes !== "ignore" && plan.kind === "upsert") {
       const gone = await followDeletions(run, stream, session, plan);
       // A row that has gone may have had what a record was refused for, the value of a unique column: all of them come once more.
@@ -222,12 +222,18 @@ async function* asWritten(
 }
 
 // A wrong type or a new constraint, not a source that was emptied: good rows would give place to none.
-function refuseEmptying({ read, rejects }: Run): void {
+function refuseEmptying({ read, rejects }: Run, { left }: WritePlan): void {
   const [first] = rejects.shown;
   if (read === 0 || rejects.count < read || !first) return;
+  const { key, column, reason } = first;
+  // Its key above all, after the source's was renamed.
+  const unread =
+    column !== null && left.includes(column)
+      ? ` Nothing is read into ${JSON.stringify(column)} any more: drop the column there, or the table, which is then made anew.`
+      : "";
   throw new MagicError(
     "all_rejected",
-    `Each of the ${read} records was rejected, and the rows that are there stay. The first, ${first.key}${first.column ? `, column ${first.column}` : ""}: ${first.reason}.`,
+    `Each of the ${read} records was rejected, and the rows that are there stay. The first, ${key}${column ? `, column ${column}` : ""}: ${reason}.${unread}`,
   );
 }
 

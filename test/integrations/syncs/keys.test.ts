@@ -242,6 +242,23 @@ describe.skipIf(postgresMissing() || mysqlMissing())("asked-for keys", () => {
     expect(readFileSync(file, "utf8")).toBe('{"id":7}\n');
   });
 
+  test("where every record is refused for a former key that nothing is read into any more, it is named with what to do", async () => {
+    for (const to of ["mysql", "sqlite"] as const) {
+      const table = `renamed_${to}`;
+      await pair.source.query(`CREATE TABLE ${table} (id int PRIMARY KEY, v int); INSERT INTO ${table} VALUES (1, 1)`);
+      const run = (more = {}) => sync({ from: pair.from, object: table, to: ends[to]?.url(table) ?? "", table }, more);
+      expect((await run()).error).toBeNull();
+      await pair.source.query(`ALTER TABLE ${table} RENAME id TO number`);
+      expect((await run()).error?.code).toBe("schema_drift");
+      const { error, rejects } = await run({ reset: true });
+      expect(rejects).toMatchObject([{ key: "1", column: "id" }]);
+      expect(error).toMatchObject({
+        code: "all_rejected",
+        message: expect.stringMatching(/"id" any more: drop the column/),
+      });
+    }
+  });
+
   test("the newest version is told by what a cursor's values are, also where they lie in a column of texts", async () => {
     const file = join(folder, "versions.csv");
     const versions = [

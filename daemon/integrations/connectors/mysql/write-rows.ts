@@ -349,7 +349,10 @@ function floatValue(text: string): string {
 export function placeIn(message: string): { line: number | null; column: string | null; reason: string } {
   // The last ones: a value that stands before them may say the words too. Names may hold the quotes that they stand in.
   const row = /^.*at row (\d+)/s.exec(message);
-  const named = /^.*[Cc]olumn (['`].+?['`])(?: at row \d+| cannot be null|\.?$)/s.exec(message)?.[1] ?? "";
+  const named =
+    /^.*(?:[Cc]olumn|Field) (['`].+?['`])(?: at row \d+| cannot be null| doesn't have a default value|\.?$)/s.exec(
+      message,
+    )?.[1] ?? "";
   // What is no JSON is told with the table before the column, and a full stop.
   const quoted = message.endsWith("'.") ? /^'.*?\.(.+)'$/s : /^'(.+)'$/s;
   const column = /^(?:`.*`\.)?`(.+)`$/s.exec(named) ?? quoted.exec(named);
