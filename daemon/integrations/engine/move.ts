@@ -88,6 +88,7 @@ async function moveRows(
     addRejects(run, plan, rejects);
     return { rows, places };
   };
+  run.dog.waiting(`rows of ${run.spec.source.object}`);
   // Rows that nobody needs to look at may come as the destination takes them.
   const types = !convert && !misfit && session.writePacked ? session.rawTypes : undefined;
   for await (const batch of readAhead(joined(stream.read(partition, types)))) {

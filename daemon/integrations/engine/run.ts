@@ -201,6 +201,7 @@ async function followDeletions(
   session: WriteSession,
   plan: WritePlan,
 ): Promise<number> {
+  run.dog.waiting(`the keys of ${run.spec.source.object}`);
   if (stream.keys) return session.deleteMissing(asWritten(stream.keys(), plan, session.existing));
   // A record that cannot be read has not gone, and an interface that gives what is new says nothing of the rest.
   run.warnings.push({

@@ -920,6 +920,20 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     }
   });
 
+  test("a run whose source gives no row says that it waits for those, not for what it waited for before", async () => {
+    await source.query(
+      "CREATE TABLE silent (id int PRIMARY KEY); INSERT INTO silent VALUES (1); LOCK TABLES silent WRITE",
+    );
+    for (const to of [pg, other]) {
+      const outcome = await sync({ from: my, object: "src.silent", to, table: "silent" }, { stall_timeout_s: 2 });
+      expect(outcome.error).toMatchObject({
+        code: "run_stalled",
+        message: expect.stringMatching(/waiting for rows of src\.silent\.$/),
+      });
+    }
+    await source.query("UNLOCK TABLES");
+  });
+
   test("what is no MySQL in the middle of a connection ends the run, and is no failure of the source's", async () => {
     const { port } = new URL(my);
     await source.query("CREATE TABLE garbled AS SELECT seq AS id, repeat('x', 100) AS t FROM seq_1_to_5000");
