@@ -125,15 +125,55 @@ test("a job that nobody waits for any more is ended, also where the run is told 
   expect(stopped.asked.at(-1)).toBe("POST /abort/1");
 });
 
-test("where one partition fails, the jobs of the others are ended, and those that waited are not begun", async () => {
+const partitioned = (...values: string[]) => ({ type: "ListPartitionRouter", cursor_field: "p", values });
+
+test("where the jobs of ten partitions fail, those of the others are ended, and those that waited are not begun", async () => {
   const { source, asked } = await reports({ status: ({ number }) => (number === 1 ? "busy" : "gone") }, (origin) => ({
     abort_requester: to(origin, "/abort/{{ creation_response.id }}", "POST"),
-    partition_router: { type: "ListPartitionRouter", cursor_field: "p", values: ["a", "b", "c"] },
+    partition_router: partitioned(..."abcdefghijklmn"),
   }));
   const two = JSON.stringify({ ...JSON.parse(source), max_concurrent_async_job_count: 2 });
   await expect(read(two, { waits: [], concurrency: 3 })).rejects.toThrow("'gone' is not in the status_mapping");
-  const begun = ["POST /jobs", "POST /jobs", "POST /abort/2", "POST /abort/1"];
-  expect(asked.filter((each) => !each.startsWith("GET"))).toEqual(begun);
+  const begun = asked.filter((each) => each === "POST /jobs");
+  expect(begun).toHaveLength(11);
+  const ended = asked.filter((each) => each.startsWith("POST /abort/"));
+  expect(ended.toSorted()).toEqual(begun.map((_, at) => `POST /abort/${at + 1}`).toSorted());
+});
+
+test("a partition whose job fails keeps nobody from the others' reports; the read fails once they were read", async () => {
+  const { source } = await reports({ status: ({ number }) => ([2, 3, 4].includes(number) ? "bad" : "done") }, () => ({
+    partition_router: partitioned("a", "b", "c"),
+  }));
+  const records: unknown[] = [];
+  const told: string[] = [];
+  const onRecords = (page: unknown[]) => void records.push(...page);
+  const reading = read(source, { waits: [], concurrency: 1, onRecords, told });
+  await expect(reading).rejects.toThrow("the job ended as 'failed' 3 times");
+  expect(records).toEqual([{ id: 1 }, { id: 5 }]);
+  expect(told.join()).toContain("a partition is left out");
+});
+
+test("a job that the vendor does not take is asked for again, unless it is the credentials that are refused", async () => {
+  let asked = 0;
+  const refusals = (statuses: readonly number[]) =>
+    vendor((request, response) => {
+      if (request.method === "POST") {
+        const status = statuses[asked++];
+        if (status !== undefined) json(response, { error: "one report at a time" }, status);
+        else json(response, { id: 1 });
+      } else json(response, request.url === "/jobs/1" ? { status: "done", files: [] } : []);
+    });
+  const source = async (statuses: readonly number[]): Promise<string> => {
+    const origin = await refusals(statuses);
+    asked = 0;
+    return (await reports({}, () => ({ creation_requester: to(origin, "/jobs", "POST") }))).source;
+  };
+  const waits: number[] = [];
+  await read(await source([400, 400]), { waits });
+  expect([asked, waits.slice(0, 2)]).toEqual([3, [5, 5]]);
+  await expect(read(await source([400, 400, 400]), { waits: [] })).rejects.toThrow("one report at a time");
+  await expect(read(await source([403]), { waits: [] })).rejects.toThrow("403");
+  expect(asked).toBe(1);
 });
 
 test("an answer that is to be ignored while a job is asked for leaves the job running", async () => {

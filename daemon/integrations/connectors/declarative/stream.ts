@@ -61,8 +61,6 @@ export function streamOf(context: Context, component: Component, concurrency = D
   if (component["file_uploader"])
     context.log("warn", `the files that records of ${nameOf(component)} name are not fetched: the records are`);
   const partitioned = routers.length > 0;
-  // Jobs that nobody will take the reports of are not begun for a read that has failed.
-  const goesOn = partitioned && typeOf(retriever) === "SimpleRetriever";
   const form = stateFormOf(component, cursor);
   return {
     name: nameOf(component),
@@ -99,7 +97,7 @@ export function streamOf(context: Context, component: Component, concurrency = D
     const failed = failedPartitions(context);
     const readEach = (each: Partition) => {
       const read = readPartition(each, tracker, pack);
-      return goesOn ? failed.read(read) : read;
+      return partitioned ? failed.read(read) : read;
     };
     try {
       for await (const event of parallel(tasks, partitioned ? concurrency : 1, readEach))

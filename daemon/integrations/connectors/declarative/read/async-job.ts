@@ -1,5 +1,5 @@
 // Reports that the vendor prepares: create a job, ask until it is done, read what it made.
-import { MagicError } from "#contract/errors.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
 import { untilAborted } from "#shared/abort.ts";
 import { type Context, native, type Slice } from "../context.ts";
 import { decoderOf } from "../http/decode.ts";
@@ -16,11 +16,19 @@ import { type DataRecord, extractorOf, type Selector } from "./records.ts";
 const POLL_MS = 1000;
 const MAX_POLL_MS = 30_000;
 const TRIES = 3;
+/** Before a job that the vendor did not take is asked for again. */
+const UNTAKEN_MS = 5000;
 const TIMEOUT_MINUTES = 60;
 /** For ending a job that nobody waits for any more. */
 const PARTING_MS = 5000;
 
 type Status = "running" | "completed" | "failed" | "timeout" | "skipped";
+
+/** No job: what the vendor refuses it with may be that it makes others just now. */
+interface Untaken {
+  readonly status: "untaken";
+  readonly error: MagicError;
+}
 
 interface Job {
   readonly status: Status;
@@ -79,8 +87,9 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
     }
   };
 
-  const runJob = async (slice: Slice, parts: RequestParts, signal: AbortSignal): Promise<Job> => {
-    const created = await create.send({ slice, parts });
+  const runJob = async (slice: Slice, parts: RequestParts, signal: AbortSignal): Promise<Job | Untaken> => {
+    const created = await create.send({ slice, parts }).catch(untaken);
+    if ("status" in created) return created;
     if (!("response" in created)) return { status: "skipped", variables: {}, begun: "", polled: null };
     const answer = responseVariables(created.response);
     const begun = created.request().url;
@@ -124,13 +133,17 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
     }
   };
 
-  // Begun anew where it failed or took too long. Undefined: there is nothing to read.
+  // Begun anew where it failed, took too long, or was not taken. Undefined: there is nothing to read.
   const completed = async (slice: Slice, parts: RequestParts): Promise<Job | undefined> => {
     for (let tries = 1; ; tries++) {
       const job = await context.jobs.run((signal) => runJob(slice, parts, signal));
       if (job.status === "completed") return job;
       if (job.status === "skipped") return undefined;
-      if (tries >= TRIES) throw new MagicError("upstream_error", `the job ended as '${job.status}' ${TRIES} times`);
+      if (tries >= TRIES)
+        throw job.status === "untaken"
+          ? job.error
+          : new MagicError("upstream_error", `the job ended as '${job.status}' ${TRIES} times`);
+      if (job.status === "untaken") await context.sleep(UNTAKEN_MS);
       if (job.status === "failed") await context.sleep(number("failed_retry_wait_time_in_seconds") * 1000);
     }
   };
@@ -179,6 +192,12 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
       await tidy(remove, slice, job);
     },
   };
+}
+
+function untaken(error: unknown): Untaken {
+  if (isMagicError(error) && (error.code === "upstream_error" || error.code === "not_found"))
+    return { status: "untaken", error };
+  throw error;
 }
 
 // An answer as the templates of later requests see it: what it holds, and how it came.
