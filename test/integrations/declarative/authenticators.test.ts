@@ -47,6 +47,33 @@ test("a refresh token that the vendor replaces stands where the reference looks 
   expect([asked.get("refresh_token"), asked.get("claims")]).toEqual(["theirs", '{"a":1}']);
 });
 
+test("a refresh token that the updater names goes and comes by that name; its client may stand beside it", async () => {
+  const seen = await sent(
+    (origin) => ({
+      ...{ type: "OAuthAuthenticator", token_refresh_endpoint: `${origin}/token` },
+      refresh_token_updater: { refresh_token_name: "renewal" },
+    }),
+    { credentials: { refresh_token: "theirs", client_id: "me", client_secret: "hush" } },
+  );
+  const asked = Object.fromEntries(new URLSearchParams(seen["/token"]?.body));
+  expect(asked).toEqual({
+    ...{ grant_type: "refresh_token", client_id: "me", client_secret: "hush" },
+    renewal: "theirs",
+  });
+});
+
+test.each(["True", "true"])("a switch of the configuration chooses, written as %s", async (written) => {
+  const chosen = { type: "BearerAuthenticator", api_token: "chosen" };
+  const seen = await sent(
+    () => ({
+      ...{ type: "SelectiveAuthenticator", authenticator_selection_path: ["own"] },
+      authenticators: { [written]: chosen, no: { type: "NoAuth" } },
+    }),
+    { own: true },
+  );
+  expect(seen["/items"]?.authorization).toBe("Bearer chosen");
+});
+
 test("a token that ends again while a limit is waited out is renewed again", async () => {
   const answers = [401, 429, 401, 503, 401, 200];
   let issued = 0;

@@ -1,6 +1,7 @@
 // How a request proves who asks: the ways that need no token, the choice between ways, and the table of all.
 import { MagicError } from "#contract/errors.ts";
 import { type Context, text } from "../context.ts";
+import { str } from "../jinja/repr.ts";
 import {
   type Component,
   isRecord,
@@ -79,7 +80,8 @@ function selective(context: Context, component: Component, login: Login): Authen
   );
   const chosen = (): Authenticator => {
     const name = fieldAt(context.config, path);
-    const found = all.get(String(name));
+    // To the reference true is `True`; in YAML the choice may stand as a boolean.
+    const found = all.get(str(name)) ?? all.get(String(name));
     if (!found)
       throw new MagicError(
         "validation_failed",

@@ -65,7 +65,8 @@ export function oauth(context: Context, component: Component): Authenticator {
       refreshToken: typeof rotated === "string" && rotated !== "" ? rotated : current,
     };
   };
-  const grant = { configured: refreshToken, of: [endpoint, value("client_id"), value("client_secret")] };
+  const [id, secret] = clientOf(context, component);
+  const grant = { configured: refreshToken, of: [endpoint, id, secret] };
   const tokens = sharedToken(context, component, initial, (last) =>
     refreshToken && endpoint && !asserts(component) ? refreshInTurn(context, grant, last, request) : request(""),
   );
@@ -105,6 +106,15 @@ function fieldText(context: Context, component: Component, field: string): strin
   return written === "None" ? "" : written;
 }
 
+// Beside a refresh token that is good once may stand whose it is.
+function clientOf(context: Context, component: Component): [id: string, secret: string] {
+  const of = (field: string): string =>
+    fieldText(context, component, field) ||
+    (optionalChild(component, "refresh_token_updater") && stringAt(context.config, ["credentials", field])) ||
+    "";
+  return [of("client_id"), of("client_secret")];
+}
+
 // RFC 7523, section 2.1: a signed assertion in place of client and refresh token.
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const asserts = (component: Component): boolean => String(component["use_profile_assertion"]).toLowerCase() === "true";
@@ -142,11 +152,12 @@ async function tokenRequest(
   const grant = asserted ? JWT_BEARER : value("grant_type") || "refresh_token";
   const body: Record<string, unknown> = { [value("grant_type_name") || "grant_type"]: grant };
   if (asserted) body["assertion"] = await signedToken(context, child(component, "profile_assertion"));
-  const clientId = asserted ? "" : value("client_id");
-  const clientSecret = asserted ? "" : value("client_secret");
+  const [clientId, clientSecret] = asserted ? ["", ""] : clientOf(context, component);
   if (clientId) body[value("client_id_name") || "client_id"] = clientId;
   if (clientSecret) body[value("client_secret_name") || "client_secret"] = clientSecret;
-  if (refreshToken) body[value("refresh_token_name") || "refresh_token"] = refreshToken;
+  // A name that the updater gives it is its name in both directions, as in the reference.
+  const updated = optionalText(optionalChild(component, "refresh_token_updater") ?? {}, "refresh_token_name");
+  if (refreshToken) body[value("refresh_token_name") || (updated ?? "refresh_token")] = refreshToken;
   const scopes = list(component["scopes"]).map((scope) => text(context, component, scope));
   if (scopes.length) body["scopes"] = scopes;
   const more = nested(context, component, component["refresh_request_body"] ?? {});
