@@ -256,6 +256,7 @@ test.each([
   ["{{ {'a b': 'c d'} | urlencode }}", "a+b=c+d"],
   ["{{ format_datetime('2026-01-02T03:04:05+02:00', '%Y-%m-%dT%H:%M:%SZ') }}", "2026-01-02T01:04:05Z"],
   ["{{ str_to_datetime('2026-01-02T03:04:05-05:30') }}", "2026-01-02 08:34:05+00:00"],
+  ["{{ format_datetime('2026-02-28T24:00:00Z', '%Y-%m-%d') }}", "2026-03-01"],
 ])("%s is what the reference makes of it", (template, expected) => {
   expect(createInterpolator(() => now).evaluate(template, {}, "")).toBe(expected);
 });

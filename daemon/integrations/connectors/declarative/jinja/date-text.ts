@@ -252,18 +252,21 @@ export function parseIso(text: string): DateTime {
   const [, year, month, day, hour, minute, second, fraction, zone] = found;
   const micro = fraction ? Number(fraction.slice(0, 6).padEnd(6, "0")) : 0;
   const offset = !zone || /^[zA-Z]+$/.test(zone) ? 0 : parseOffset(zone);
-  return fromFields(
+  // 24:00 is the day's end.
+  const ends = Number(hour ?? 0) === 24 && Number(minute ?? 0) + Number(second ?? 0) + micro === 0;
+  const begin = fromFields(
     {
       year: Number(year),
       month: Number(month ?? 1),
       day: Number(day ?? 1),
-      hour: Number(hour ?? 0),
+      hour: ends ? 0 : Number(hour ?? 0),
       minute: Number(minute ?? 0),
       second: Number(second ?? 0),
       micro,
     },
     offset,
   );
+  return ends ? new DateTime(begin.us + DAY_US, begin.offset) : begin;
 }
 
 /** The same for what nobody may guess: to one vendor 05/02/2024 is in May, to another in February. */
