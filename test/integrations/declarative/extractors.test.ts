@@ -66,6 +66,16 @@ test("of lists in lists the members are records", async () => {
   expect(await extracted(answer, at("a", "*", "items"))).toEqual([1, 2, 3, 4].map((id) => ({ id })));
 });
 
+test("brackets in a path are a set of letters, none of them behind `!`, and themselves where they hold nothing or do not end", async () => {
+  const answer = { a: [{ id: 1 }], b: [{ id: 2 }], "items[]": [{ id: 3 }], "in[ner": [{ id: 4 }], "^": [{ id: 5 }] };
+  const read = async (path: string) => (await extracted(answer, at(path))).map(({ id }) => id);
+  expect(await read("[ac]")).toEqual([1]);
+  expect(await read("[!a^]")).toEqual([2]);
+  expect(await read("items[]")).toEqual([3]);
+  expect(await read("in[ner")).toEqual([4]);
+  expect(await read("[^b]")).toEqual([2, 5]);
+});
+
 test("several places are read together, or the first that has records", async () => {
   const answer = { a: [null, {}], b: { c: [{ id: 2 }] } };
   const both = { type: "CombinedExtractor", extractors: [at("a"), at("b", "c")] };

@@ -31,14 +31,19 @@ function entries(value: unknown): [string, unknown][] {
   return isRecord(value) ? Object.entries(value) : [];
 }
 
+// As fnmatch has it: brackets are a set where they hold something (`[!ab]`: none of them), else they are meant as they are (`items[]`).
+const GLOB_PART = /\[(!?)(\]?[^\]]{0,200})\]|\*+|./gs;
+
+function regexOf(part: string, not: string | undefined, set: string | undefined): string {
+  if (set) return `[${not ? "^" : ""}${set.replace(/[\\\][^]/g, "\\$&")}]`;
+  if (part.startsWith("*")) return ".*";
+  return part === "?" ? "." : part.replace(/[.+^${}()|[\]\\]/g, "\\$&");
+}
+
 function globMatcher(glob: string): (key: string) => boolean {
   if (glob === "*") return () => true;
   if (!/[*?[]/.test(glob)) return (key) => key === glob;
-  const source = glob
-    .replace(/[.+^${}()|\\]/g, "\\$&")
-    .replace(/\*+/g, ".*")
-    .replaceAll("?", ".");
-  const pattern = compileRegex(`(?s)^${source}$`);
+  const pattern = compileRegex(`(?s)^${glob.replace(GLOB_PART, regexOf)}$`);
   return (key) => pattern.matcher(key).find();
 }
 

@@ -11,7 +11,7 @@ import {
   refuseCustom,
   typeOf,
 } from "../manifest/component.ts";
-import { dpath, dpathOne } from "./dpath.ts";
+import { dpath } from "./dpath.ts";
 import { expanderOf } from "./expand.ts";
 import { normalise } from "./normalise.ts";
 import { type Transform, transformsOf } from "./transform.ts";
@@ -96,7 +96,8 @@ export function extractorOf(context: Context, component: Component): Extractor {
     return within(Array.isArray(value) ? members(value) : value);
   };
   const within = (value: unknown): unknown[] => {
-    const found = path.length === 0 ? value : glob ? members(dpath(value, path)) : dpathOne(value, path);
+    const places = path.length === 0 ? [value] : dpath(value, path);
+    const found = path.length > 0 && (glob || places.length > 1) ? members(places) : places[0];
     const records = Array.isArray(found)
       ? found
       : found !== undefined && found !== null && (!isRecord(found) || Object.keys(found).length)
