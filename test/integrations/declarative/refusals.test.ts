@@ -209,6 +209,19 @@ test("a template does not cut a list into more slices than a range may have", ()
   expect(() => jinja.evaluate("{{ format_datetime('2026-01-01', '%Y' * 100000) }}", {})).toThrow("too large");
 });
 
+test("a JSON body that comes to text that is no JSON is not left out: the vendor would answer with everything", async () => {
+  let asked = 0;
+  const origin = await vendor((_request, response) => {
+    asked++;
+    json(response, { items: [{ id: 1 }] });
+  });
+  const request_body_json = '{"where": "{{ config.name }}"}';
+  const source = manifest(origin, { requester: { http_method: "POST", request_body_json } });
+  expect((await read(source, { config: { name: "Ann" } })).records).toHaveLength(1);
+  await expect(read(source, { config: { name: 'A"n' } })).rejects.toThrow("JSON body comes to text that is no JSON");
+  expect(asked).toBe(1);
+});
+
 test("a POST that is led on as a GET says nothing of the body that it had", async () => {
   const asked: unknown[] = [];
   const origin = await vendor(({ method, url, headers }, response) => {

@@ -1,6 +1,6 @@
 // Query, headers and body of a request, as the requester itself writes them.
 import { type Context, native, nested, text, type Variables } from "../context.ts";
-import { type Component, isRecord, list, optionalChild, typeOf } from "../manifest/component.ts";
+import { type Component, isRecord, list, manifestError, optionalChild, typeOf } from "../manifest/component.ts";
 import { emptyParts, type RequestParts } from "./options.ts";
 
 interface OwnParts {
@@ -29,6 +29,11 @@ export function ownParts(context: Context, component: Component, variables: Vari
   if (raw === undefined) Object.assign(parts.form, data);
   const value = json === undefined ? {} : nested(context, component, json, variables);
   if (isRecord(value)) Object.assign(parts.json, value);
+  // Left out, a filter of the body's would be none.
+  else if (!Array.isArray(value) && String(value ?? "").trim() !== "")
+    throw manifestError(
+      "a request's JSON body comes to text that is no JSON; write it as an object, its values as templates",
+    );
   return { parts, raw, list: Array.isArray(value) ? value : undefined };
 }
 
