@@ -222,6 +222,18 @@ test("a JSON body that comes to text that is no JSON is not left out: the vendor
   expect(asked).toBe(1);
 });
 
+test("a request with two bodies is refused: one of them would be left out", async () => {
+  const origin = await vendor((_request, response) => json(response, { items: [{ id: 1 }, { id: 2 }] }));
+  const pagination_strategy = { type: "PageIncrement", page_size: 2, inject_on_first_request: true };
+  const page_token_option = { type: "RequestOption", inject_into: "body_json", field_name: "page" };
+  const form = { http_method: "POST", request_body_data: { kind: "items" } };
+  const twice = (requester: object, paginator?: Record<string, unknown>) =>
+    read(manifest(origin, { requester: { ...form, ...requester }, ...(paginator ? { paginator } : {}) }));
+  await expect(twice({ request_body_json: { kind: "items" } })).rejects.toThrow("JSON and another body");
+  await expect(twice({}, { pagination_strategy, page_token_option })).rejects.toThrow("JSON and another body");
+  expect((await twice({})).records).toHaveLength(2);
+});
+
 test("a POST that is led on as a GET says nothing of the body that it had", async () => {
   const asked: unknown[] = [];
   const origin = await vendor(({ method, url, headers }, response) => {

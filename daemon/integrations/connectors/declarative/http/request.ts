@@ -1,7 +1,7 @@
 // One request as the manifest says: where it goes, what it carries, and what of it templates may see.
 import { type Context, type Slice, sliceVariables, text, type Variables } from "../context.ts";
 import { HeaderDict } from "../jinja/python.ts";
-import { type Component, optionalText } from "../manifest/component.ts";
+import { type Component, manifestError, optionalText } from "../manifest/component.ts";
 import { atServerOf, hasHost, isAtSame, isWhole, joinUrl, urlOf } from "./address.ts";
 import { questionOf } from "./answers.ts";
 import type { Authenticator, Destination } from "./authenticator.ts";
@@ -75,11 +75,16 @@ export async function buildRequest(
   const question = (): string => questionOf(target, asked, own.raw, own.list, component["authenticator"]);
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(parts.headers)) headers[name.toLowerCase()] = headerValue(value);
-  let body = own.raw;
-  if (body === undefined && (own.list || Object.keys(parts.json).length)) {
+  const inJson = own.list !== undefined || Object.keys(parts.json).length > 0;
+  const inForm = Object.keys(parts.form).length > 0;
+  let body = own.raw === "" && (inJson || inForm) ? undefined : own.raw;
+  // One would be left out, and with it a filter or a page's token.
+  if ([body !== undefined, inJson, inForm].filter(Boolean).length > 1)
+    throw manifestError("a request has JSON and another body; only one can be sent");
+  if (body === undefined && inJson) {
     body = JSON.stringify(own.list ?? parts.json);
     headers["content-type"] ??= "application/json";
-  } else if (body === undefined && Object.keys(parts.form).length) {
+  } else if (body === undefined && inForm) {
     body = formBody(parts.form);
     headers["content-type"] ??= "application/x-www-form-urlencoded";
   }
