@@ -176,6 +176,12 @@ test("a job that the vendor does not take is asked for again, unless it is the c
   expect(asked).toBe(1);
 });
 
+test("a status that the manifest takes for two is refused", async () => {
+  const status_mapping = { running: ["busy"], completed: ["done", "busy"], failed: [], timeout: [] };
+  const { source } = await reports({}, () => ({ status_mapping }));
+  await expect(read(source)).rejects.toThrow("status_mapping has 'busy' twice");
+});
+
 test("an answer that is to be ignored while a job is asked for leaves the job running", async () => {
   const early = (response: ServerResponse): undefined => void json(response, { detail: "not yet" }, 404);
   const ignored = { type: "HttpResponseFilter", http_codes: [404], action: "IGNORE" };

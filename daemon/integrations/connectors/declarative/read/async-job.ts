@@ -212,5 +212,9 @@ function optionalRequester(context: Context, component: Component, field: string
 
 function statusesOf(mapping: Component): ReadonlyMap<string, Status> {
   const names = ["running", "completed", "failed", "timeout", "skipped"] as const;
-  return new Map(names.flatMap((name) => list(mapping[name]).map((word) => [str(word), name] as const)));
+  const words = names.flatMap((name) => list(mapping[name]).map((word) => [str(word), name] as const));
+  const statuses = new Map(words);
+  for (const [word, name] of words)
+    if (statuses.get(word) !== name) throw manifestError(`AsyncRetriever.status_mapping has '${word}' twice`);
+  return statuses;
 }
