@@ -93,6 +93,9 @@ test("an answer is opened however it was compressed, and read in the character s
   const latin = { "content-type": "application/json; charset=ISO-8859-1" };
   expect(await recordsOf(Buffer.from(json, "latin1"), latin)).toEqual([{ id: "é" }]);
   expect(await recordsOf(json, latin)).toEqual([{ id: "é" }]);
+  const wide = Buffer.from(`\ufeff${json}`, "utf16le");
+  expect(await recordsOf(wide)).toEqual([{ id: "é" }]);
+  expect(await recordsOf(Buffer.from(wide).swap16(), latin)).toEqual([{ id: "é" }]);
 });
 
 test("XML, CSV and lines are read as Python reads them", async () => {

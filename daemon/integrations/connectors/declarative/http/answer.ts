@@ -16,8 +16,10 @@ export function unreadable(url: string, what: string, error: unknown): MagicErro
   );
 }
 
-/** The name of the character set that the answer's headers say it is in, or its XML declaration. */
+/** The name of the character set that an answer begins with the mark of, that its headers say it is in, or its XML declaration. */
 export function charsetOf({ body, headers }: Answer): string {
+  const mark = body.toString("latin1", 0, 2);
+  if (mark === "\xff\xfe" || mark === "\xfe\xff") return mark === "\xff\xfe" ? "utf-16le" : "utf-16be";
   const [, named] = /charset\s*=\s*"?([\w.:-]+)/i.exec(headers["content-type"] ?? "") ?? [];
   const [, written] = /^<\?xml[^>]*\sencoding\s*=\s*["']([\w.:-]+)/.exec(body.toString("latin1", 0, 200)) ?? [];
   return named ?? written ?? "utf-8";
