@@ -3,10 +3,8 @@ import { setFlagsFromString } from "node:v8";
 import { runDaemon } from "./process/run.ts";
 
 // Under load, the first seconds of a daemon go to V8's optimising compiler: most of all for a few very large functions that gain little by
-// it, which stay with the compiler before it, and for what is compiled early and again once more has been seen (after 3,000 calls by default).
-// undici's constructor of a request, which every call passes, has 2,126 bytes.
+// it, which stay with the compiler before it. undici's constructor of a request, which every call passes, has 2,126 bytes.
 setFlagsFromString("--max-optimized-bytecode-size=2200");
-setFlagsFromString("--invocation-count-for-turbofan=8000");
 // A call passes so much code that there is no room for it near the processor: what is copied into each of its callers takes more of it.
 setFlagsFromString("--max-inlined-bytecode-size=250");
 // The limit that the command line sets (src/client/daemon/spawn.ts) is for what this thread holds; the others, which hold little, go by V8's own.
