@@ -138,9 +138,10 @@ async function textOf(path: string): Promise<string> {
     return bytes.toString("utf8");
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" && !leadsNowhere(path)) return "";
-    if (code === "ENOENT") throw new MagicError("config_invalid", `${path} cannot be read: ${LEADS_NOWHERE}.`);
-    throw new MagicError("config_invalid", `${path} cannot be read: ${code ?? message}.`, { cause: error });
+    const nowhere = leadsNowhere(path);
+    if (code === "ENOENT" && !nowhere) return "";
+    const why = nowhere ? LEADS_NOWHERE : (code ?? message);
+    throw new MagicError("config_invalid", `${path} cannot be read: ${why}.`, { cause: error });
   }
 }
 

@@ -85,9 +85,7 @@ export function openBundler(folder: string, root: string, withinMs = BUILD_WITHI
   return {
     async build(changed = [], signal) {
       const entry = HANDLER_FILES.find((name) => existsSync(join(folder, name)));
-      // Of a folder that nobody may look into the contract's problem says so.
-      const files = entry ? [] : await readdir(folder).catch(({ code }) => (code === "ENOENT" ? [] : undefined));
-      if (!entry) return { ok: false, problems: files ? [noHandler(files)] : [], inputs };
+      if (!entry) return { ok: false, problems: await missingHandler(folder), inputs };
       // esbuild would wait for a pipe's writer.
       if (statSync(join(folder, entry), { throwIfNoEntry: false })?.isFile() === false)
         return { ok: false, problems: [noFile(entry)], inputs };
@@ -155,4 +153,13 @@ function inputFiles(folder: string, metafile: Metafile): string[] {
 
 function textOf(files: readonly { path: string; text: string }[] | undefined, ending: string): string {
   return files?.find((file) => file.path.endsWith(ending))?.text ?? "";
+}
+
+// Of a folder that nobody may look into the contract's problem says so.
+async function missingHandler(folder: string): Promise<SourceProblem[]> {
+  try {
+    return [noHandler(await readdir(folder))];
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ENOENT" ? [noHandler([])] : [];
+  }
 }
