@@ -181,10 +181,7 @@ function spanOf(tracer: Tracer, call: GatewayCall, plan: Plan): Span {
 
 async function attempt(journey: Journey, candidate: Candidate): Promise<ChatOutcome> {
   const { call, request, engagement, plan, work, parts } = journey;
-  const span = journey.span.child(`attempt ${candidate.name}`, {
-    [attribute.provider]: providerNames[candidate.target.kind],
-    [attribute.requestModel]: candidate.target.model,
-  });
+  const span = journey.span.child(`attempt ${candidate.name}`);
   const options: AttemptOptions = {
     signal: work.signal,
     timeoutMs: plan.timeoutMs,
@@ -215,12 +212,12 @@ async function attempt(journey: Journey, candidate: Candidate): Promise<ChatOutc
   if (outcome.kind === "failure" && outcome.failure.kind === "aborted")
     outcome = { ...outcome, failure: work.reason(plan) ?? outcome.failure };
   const failed = outcome.kind === "failure" ? outcome.failure : null;
-  if (failed)
-    span.end("error", {
-      [attribute.errorType]: failed.kind,
-      ...(failed.upstreamStatus != null && { [attribute.status]: failed.upstreamStatus }),
-    });
-  else span.end();
+  span.end(failed ? "error" : "ok", () => ({
+    [attribute.provider]: providerNames[candidate.target.kind],
+    [attribute.requestModel]: candidate.target.model,
+    ...(failed && { [attribute.errorType]: failed.kind }),
+    ...(failed?.upstreamStatus != null && { [attribute.status]: failed.upstreamStatus }),
+  }));
   return outcome;
 }
 

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type App, createApp } from "#daemon/app.ts";
 import { folderOfFile } from "#test/temporary.ts";
-import { upstreamOfFile } from "./upstream.ts";
+import { error, upstreamOfFile } from "./upstream.ts";
 
 const upstream = upstreamOfFile();
 let app: App;
@@ -207,6 +207,47 @@ test("a body is as long as it says, short or long, in any letters", async () => 
     const [message] = messagesIn(await received(socket)) as [Message];
     expect(JSON.parse(textOf(message))).toMatchObject({ choices: [{ message: { content } }] });
   }
+});
+
+test("a head has each header once, its length and what becomes of the connection, for every kind of client", async () => {
+  upstream.answer = (response, _request, body) =>
+    body.includes("refuse")
+      ? error(429, "x", { "retry-after": "7" })(response)
+      : void response.writeHead(200, { "content-type": "application/json" }).end(completion("said"));
+  const headOf = async (asked: string) => {
+    const socket = open();
+    socket.write(asked);
+    const bytes = await received(socket, (end) => {
+      const [head = "", body] = end.toString("latin1").split("\r\n\r\n");
+      return body?.length === Number(/^content-length: (\d+)$/im.exec(head)?.[1]);
+    });
+    socket.destroy();
+    const [statusLine, ...lines] = bytes.toString("latin1", 0, bytes.indexOf("\r\n\r\n")).split("\r\n");
+    const headers = lines.map((line) => line.split(": ", 2) as [string, string]);
+    expect(new Set(headers.map(([name]) => name.toLowerCase())).size).toBe(lines.length);
+    const found = Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value]));
+    expect(Math.abs(Date.now() - Date.parse(found["date"] ?? ""))).toBeLessThan(60_000);
+    return { statusLine, headers: found };
+  };
+  const asked = request({ stream: false, prompt: "hi" });
+  const kept = await headOf(asked);
+  expect(kept.statusLine).toBe("HTTP/1.1 200 OK");
+  expect(kept.headers).toMatchObject({
+    "content-type": "application/json",
+    "x-content-type-options": "nosniff",
+    "x-magic-attempts": "1",
+    "x-magic-model": "gpt-4o-mini",
+    "x-request-id": expect.stringMatching(/^req_/),
+    connection: "keep-alive",
+    "keep-alive": expect.stringMatching(/^timeout=\d+$/),
+  });
+  const closed = await headOf(asked.replace("Host", "Connection: close\r\nHost"));
+  expect(closed.headers["connection"]).toBe("close");
+  const old = await headOf(request({ stream: false, prompt: "hi", version: "1.0" }));
+  expect(old.headers["connection"]).toBe("close");
+  const refused = await headOf(request({ stream: false, prompt: "refuse" }));
+  expect(refused.statusLine).toBe("HTTP/1.1 429 Too Many Requests");
+  expect(refused.headers["retry-after"]).toBe("7");
 });
 
 test("a client that does not read holds the provider up, and gets everything once it does", async () => {
