@@ -91,6 +91,20 @@ describe("bedrock", () => {
       expect(await turnsOf(name)).toEqual(["user toolResult,text,text"]);
   });
 
+  test("results come together behind their calls, whatever the user or the system said in between", async () => {
+    const word = { role: "system", content: "brief" };
+    const results = [result("t1", "sunny"), user("quick"), word, result("t2", "warm")];
+    const messages = [user("go"), called("t1", "t2"), user("so?"), ...results, user("and?")];
+    const turnsOf = async (name: string) => {
+      const { body } = await send("bedrock", { messages }, name);
+      const turns = body["messages"] as { content: object[] }[];
+      return turns.slice(2).map(({ content }) => content.flatMap(Object.keys));
+    };
+    const said = ["text", "text", "text"];
+    expect(await turnsOf("amazon.nova-lite-v1:0")).toEqual([["toolResult", "toolResult"], ["text"], said]);
+    expect(await turnsOf(model)).toEqual([["toolResult", "toolResult", ...said]]);
+  });
+
   test("schemas say that they are of objects, documents have names of their own, blank results are none", async () => {
     const file = { type: "file", file: { file_data: "data:application/pdf;base64,JVBERi0=" } };
     const request = {

@@ -52,7 +52,7 @@ export async function converseMessages(
   const turns: ConverseTurn[] = [];
   const answered = new Set<ConverseTurn | undefined>();
   const read = textReader();
-  for (const [index, message] of distinctIds(request.messages).entries()) {
+  for (const [index, message] of resultsFirst(distinctIds(request.messages).entries())) {
     if (message.role === "system" || message.role === "developer") {
       for (const part of partsOf(message.content)) {
         if (part.type !== "text" || part.text.trim() === "") continue;
@@ -81,6 +81,21 @@ export async function converseMessages(
   const last = turns.at(-1);
   if (last?.role === "assistant") endClean(last.content);
   return { system, turns };
+}
+
+// Converse takes the results of a turn's calls in the turn behind it, and nowhere else: they come before what else was said in between.
+function* resultsFirst(messages: Iterable<[number, Message]>): Generator<[number, Message]> {
+  let others: [number, Message][] = [];
+  for (const entry of messages) {
+    const { role } = entry[1];
+    if (role === "assistant") {
+      yield* others;
+      others = [];
+    }
+    if (role === "assistant" || role === "tool") yield entry;
+    else others.push(entry);
+  }
+  yield* others;
 }
 
 // A last turn of the assistant's is to be gone on with; Claude refuses one that ends in white space.
