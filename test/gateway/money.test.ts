@@ -189,6 +189,9 @@ describe("golden costs", () => {
       outputTokens: 10,
     };
     expect(converseUsage(converse, undefined, counted)).toEqual(usage);
+    // At Bedrock the list has no price for an hour: twice the input's, as everywhere. Regional endpoints cost a tenth more.
+    expect(priced("bedrock", "global.anthropic.claude-sonnet-4-5-20250929-v1:0", usage)).toBe(0.00555);
+    expect(priced("bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", usage)).toBe(0.006105);
   });
 
   test("what Claude says it served in the United States costs a tenth more, unless magic.yaml has the price", () => {

@@ -81,7 +81,7 @@ function lookUp(library: Library, vendor: Vendor, model: string, timestamp: Date
     ? ask({ providerId: vendor.id })
     : ((vendor.url ? ask({ providerApiUrl: vendor.url }) : null) ?? exactly(vendor.name, ask));
   if (!result) return null;
-  const price = priceOf(result.model_price as Record<string, Amount | undefined>);
+  const price = priceOf(result.model_price as Record<string, Amount | undefined>, result.model.id.includes("claude"));
   return price && { price, contextLength: result.model.context_window ?? null };
 }
 
@@ -98,16 +98,16 @@ function exactly<R extends { provider: { id: string } } | null>(
 type Amount = number | { readonly base: number; readonly tiers: readonly { start: number; price: number }[] };
 
 // Tiers switch by the tokens of the whole prompt, for every class together.
-function priceOf(list: Record<string, Amount | undefined>): Price | null {
+function priceOf(list: Record<string, Amount | undefined>, ofClaude: boolean): Price | null {
   if (list["input_mtok"] === undefined && list["output_mtok"] === undefined) return null;
   const starts = new Set<number>([-1]);
   for (const amount of Object.values(list))
     if (typeof amount === "object") for (const t of amount.tiers) starts.add(t.start);
-  const tiers = [...starts].sort((a, b) => a - b).map((above) => ({ above, rates: ratesAt(list, above) }));
+  const tiers = [...starts].sort((a, b) => a - b).map((above) => ({ above, rates: ratesAt(list, above, ofClaude) }));
   return { tiers, source: "published" };
 }
 
-function ratesAt(list: Record<string, Amount | undefined>, above: number): Rates {
+function ratesAt(list: Record<string, Amount | undefined>, above: number, ofClaude: boolean): Rates {
   const at = (key: string): number | undefined => {
     const amount = list[key];
     if (typeof amount !== "object") return amount;
@@ -115,12 +115,15 @@ function ratesAt(list: Record<string, Amount | undefined>, above: number): Rates
     for (const tier of amount.tiers) if (above >= tier.start) price = tier.price;
     return price;
   };
+  const input = at("input_mtok");
+  // What Claude's caches keep for an hour costs twice the input, whoever serves it; of Bedrock's models the list says so for the newest alone.
+  const hourly = ofClaude && at("cache_write_mtok") !== undefined && input !== undefined ? 2 * input : undefined;
   return ratesOf({
-    input: at("input_mtok"),
+    input,
     output: at("output_mtok"),
     cache_read: at("cache_read_mtok"),
     cache_write: at("cache_write_mtok"),
-    cache_write_1h: at("cache_write_1h_mtok"),
+    cache_write_1h: at("cache_write_1h_mtok") ?? hourly,
     input_audio: at("input_audio_mtok"),
     cached_audio: at("cache_audio_read_mtok"),
     output_audio: at("output_audio_mtok"),
