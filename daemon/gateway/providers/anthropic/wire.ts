@@ -1,4 +1,5 @@
 // Anthropic's Messages API, version 2023-06-01.
+import { sendableJson } from "#daemon/gateway/format/sendable-json.ts";
 import { endpointUnder } from "../endpoint.ts";
 import { claudeThoughts } from "../thoughts/claude.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
@@ -38,7 +39,7 @@ export function anthropicWire(thoughts: ThoughtMemory): Wire {
         ...(call.traceparent ? { traceparent: call.traceparent } : {}),
       };
       return {
-        request: { origin, method: "POST", path: pathname + search, headers, body: JSON.stringify(body) },
+        request: { origin, method: "POST", path: pathname + search, headers, body: sendableJson(body) },
         notes,
         jsonTool,
         memberNames,

@@ -1,5 +1,7 @@
 // AWS Bedrock's Converse API, signed with SigV4 (service `bedrock`) or with an API key as Bearer.
+
 import { AwsV4Signer } from "aws4fetch";
+import { sendableJson } from "#daemon/gateway/format/sendable-json.ts";
 import type { UpstreamRequest } from "#daemon/gateway/upstream/exchange.ts";
 import type { ChatCall, Target } from "../adapter.ts";
 import { endpointUnder } from "../endpoint.ts";
@@ -29,7 +31,7 @@ export function bedrockWire(thoughts: ThoughtMemory): Wire {
         io,
         claudeThoughts(thoughts, call.caller, thoughtFormat(target.model)),
       );
-      const text = JSON.stringify(body);
+      const text = sendableJson(body);
       const whole = !call.request.stream || ("toolConfig" in body && unstreamed.has(target));
       const request = await signed(text, whole ? "converse" : "converse-stream", call, target);
       const relent: Relent = (status, refusal) => {

@@ -1,4 +1,5 @@
 // Google's Gemini API, v1beta: `generateContent`, and `streamGenerateContent` as server-sent events.
+import { sendableJson } from "#daemon/gateway/format/sendable-json.ts";
 import { endpointUnder } from "../endpoint.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Wire } from "../wire.ts";
@@ -34,7 +35,7 @@ export function googleWire(signatures: ThoughtMemory): Wire {
       const json = call.request.response_format?.type === "json_schema";
       const responseFormat = isTold(call.request, target.model) ? "emulated" : json ? "native" : undefined;
       return {
-        request: { origin, method: "POST", path: pathname + search, headers, body: JSON.stringify(body) },
+        request: { origin, method: "POST", path: pathname + search, headers, body: sendableJson(body) },
         notes: { dropped: leftOut(call.request, target.model), responseFormat },
         toolNames: names.own,
       };
