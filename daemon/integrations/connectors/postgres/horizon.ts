@@ -25,17 +25,22 @@ const TOO_OLD = 1_500_000_000n;
 // Behind a transaction that stays open for hours: of more writers the rows are read again, where a key makes that harmless.
 const MANY_WRITERS = 1_000_000;
 
-/** The horizon of the transaction that `link` is in; `current`: the table with its parts, `before`: the state of the last run. */
+/**
+ * The horizon of the transaction that `link` is in; `current`: the table with its parts, `before`: the state of the last run. `behind`: a
+ * standby's, which may lag behind the server of that run: by a key what it lacks is read again, without one that would come twice.
+ */
 export async function takeHorizon(
   link: PostgresLink,
   table: string,
   current: readonly string[],
   before: StreamState | null,
   keyed: boolean,
-): Promise<Horizon> {
-  const { snapshot, system, timeline } = await currentSnapshot(link);
+): Promise<{ readonly horizon: Horizon; readonly behind: boolean }> {
+  const { snapshot, system, timeline, standby } = await currentSnapshot(link);
   const [xmin, xmax] = snapshot.split(":");
   const earlier = horizonOf(before);
+  const behind = standby && !keyed && earlier?.system === system && (earlier.timeline ?? timeline) === timeline;
+  const taken = (horizon: Horizon) => ({ horizon: behind ? joined(earlier, horizon) : horizon, behind });
   const gone = (earlier?.system === system ? (earlier.parts ?? []) : []).filter((oid) => !current.includes(oid));
   // One that was detached and comes back has been read; what was written into it meanwhile the snapshot tells.
   const detached =
@@ -44,12 +49,21 @@ export async function takeHorizon(
       : await link.rows<{ oid: string }>("SELECT oid::text FROM pg_class WHERE oid = ANY ($1::oid[])", [gone]);
   const parts = [...current, ...detached.map(({ oid }) => oid)];
   // Nobody is writing: every row that this snapshot sees was written before its xmin.
-  if (xmin === xmax) return { snapshot, system, timeline, seen: [], parts };
+  if (xmin === xmax) return taken({ snapshot, system, timeline, seen: [], parts });
   const rows = await link.rows<{ xid: string }>(
     `SELECT DISTINCT xmin::text AS xid FROM ${table} WHERE ${since(xmin)}${keyed ? ` LIMIT ${MANY_WRITERS + 1}` : ""}`,
   );
   const seen = keyed && rows.length > MANY_WRITERS ? [] : rows.map(({ xid }) => xid);
-  return { snapshot, system, timeline, seen, parts };
+  return taken({ snapshot, system, timeline, seen, parts });
+}
+
+/** What either of two horizons of one cluster has seen. */
+function joined(earlier: Horizon, later: Horizon): Horizon {
+  const [before, after] = [earlier, later].map(({ snapshot }) => snapshot.split(":").slice(0, 2).map(BigInt));
+  const [xmin, xmax] = [0, 1].map((at) => [before?.[at] ?? 0n, after?.[at] ?? 0n].reduce((a, b) => (a > b ? a : b)));
+  // Others have become what every transaction before xmin is: seen.
+  const late = [...earlier.seen, ...later.seen].filter((xid) => BigInt.asIntN(32, BigInt(xid) - (xmin ?? 0n)) >= 0n);
+  return { ...later, snapshot: `${xmin}:${xmax}:`, seen: [...new Set(late)] };
 }
 
 /**
@@ -134,9 +148,9 @@ function horizonOf(state: StreamState | null): Horizon | null {
 
 async function currentSnapshot(
   link: PostgresLink,
-): Promise<{ snapshot: string; system: string; timeline: string | undefined }> {
-  const [row] = await link.rows<{ snapshot: string; place: string; told: string }>(
-    "SELECT pg_current_snapshot()::text AS snapshot, current_database() AS place, (has_function_privilege('pg_control_system()', 'EXECUTE') AND has_function_privilege('pg_control_checkpoint()', 'EXECUTE'))::text AS told",
+): Promise<{ snapshot: string; system: string; timeline: string | undefined; standby: boolean }> {
+  const [row] = await link.rows<{ snapshot: string; place: string; standby: string; told: string }>(
+    "SELECT pg_current_snapshot()::text AS snapshot, current_database() AS place, pg_is_in_recovery()::text AS standby, (has_function_privilege('pg_control_system()', 'EXECUTE') AND has_function_privilege('pg_control_checkpoint()', 'EXECUTE'))::text AS told",
   );
   // The control file tells of a promotion only with its checkpoint, minutes later; the log's own name at once.
   const log = "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int";
@@ -148,7 +162,7 @@ async function currentSnapshot(
         )
       : [];
   const system = `${cluster?.id ?? "unknown"}/${row?.place ?? ""}`;
-  return { snapshot: row?.snapshot ?? "", system, timeline: cluster?.timeline };
+  return { snapshot: row?.snapshot ?? "", system, timeline: cluster?.timeline, standby: row?.standby === "true" };
 }
 
 // Written by transaction `xid` or a later one. A frozen row keeps the number of its writer: beyond half of the space its age is negative.

@@ -56,7 +56,11 @@ export async function planRead(link: PostgresLink, table: TableInfo, request: Re
   const since = before === null ? null : `${literal(before)}::${column.declared}`;
   // What took a view's place has rows before that one's cursor; a table's tell by themselves.
   const less =
-    since === null || stamped ? "false" : keyed ? `NOT ${lookBack("g.c", since, column, true)}` : `g.c < ${since}`;
+    since === null || (stamped && keyed)
+      ? "false"
+      : keyed
+        ? `NOT ${lookBack("g.c", since, column, true)}`
+        : `g.c < ${since}`;
   const [row] = await link
     .rows<{ cursor: string | null; without: string; back: string | null }>(
       `SELECT g.c::text AS cursor, (${without})::text AS without, (${less})::text AS back FROM (SELECT) one LEFT JOIN ${greatest} ON true`,
@@ -70,17 +74,20 @@ export async function planRead(link: PostgresLink, table: TableInfo, request: Re
     });
   // The rows themselves tell which of them are new.
   if (!stamped) checkReachable(row?.cursor ?? null, column, name);
-  const horizon = stamped ? await takeHorizon(link, from, oids, request.state, keyed) : null;
+  const taken = stamped ? await takeHorizon(link, from, oids, request.state, keyed) : null;
   const back = row?.back === "true";
   const scope = {
     order: readInOrder(request, table.primaryKey)
       ? ` ORDER BY ${ident(table.object.name)}.${ident(field)} NULLS FIRST`
       : "",
-    endState: { cursor: row?.cursor ?? before, ...(horizon ? { horizon } : {}) },
+    endState: {
+      cursor: (back && taken?.behind ? null : row?.cursor) ?? before,
+      ...(taken ? { horizon: taken.horizon } : {}),
+    },
     changed: true,
     warnings: [
       ...(row?.without === "true" ? [nullCursorWarning(field, name)] : []),
-      ...(back && !keyed ? [cursorWentBackWarning(field, name, String(before))] : []),
+      ...(back && !keyed && !stamped ? [cursorWentBackWarning(field, name, String(before))] : []),
     ],
   };
   if (!request.state) return { condition: null, ...scope };
