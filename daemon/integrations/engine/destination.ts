@@ -1,6 +1,6 @@
 // What the engine needs of a destination. Rows are staged, merged and committed together with the state, or nothing is visible.
 import type { DeleteMode, Reject, SyncFailure, SyncSpec } from "#contract/sync.ts";
-import type { ExistingColumn } from "./fit.ts";
+import type { ExistingColumn, ValueCheck } from "./fit.ts";
 import type { ObjectName } from "./name.ts";
 import type { PackedRows, RawStream, StreamState } from "./source.ts";
 import type { Column, Row, TableSchema, Value } from "./types.ts";
@@ -78,6 +78,8 @@ export interface WriteSession {
   readonly committed: CommittedState;
   /** The table's columns, from `begin` on as it altered them; null: it does not exist. Our own (`_magic_...`) are left out. */
   readonly existing: readonly ExistingColumn[] | null;
+  /** The check for values of a column that the run makes as the source declares it. Absent: nothing is changed in one. */
+  fitNew?(column: Column): ValueCheck | null;
   readonly warnings: readonly SyncFailure[];
   /** True where the state lies in a file of its own: the rows may be another place's. */
   readonly stateApart?: boolean;

@@ -13,17 +13,20 @@ export interface Misfit {
 /** A column that is there already; `fit` where its system has rules of its own, else those of PostgreSQL's type names hold. */
 export interface ExistingColumn extends Column {
   /** The check for values of `source`; null: none can be changed. */
-  fit?(source: Column): ((value: Value) => string | null) | null;
+  fit?(source: Column): ValueCheck | null;
 }
 
-/** The fields to be looked at on their way into the columns that are there. */
+export type ValueCheck = (value: Value) => string | null;
+
+/** The fields to be looked at on their way into the columns that are there, and into new ones where `fitNew` says so. */
 export function checksOf(
   columns: readonly Column[],
   existing: readonly ExistingColumn[] | null,
+  fitNew?: (column: Column) => ValueCheck | null,
 ): readonly (FieldCheck & { readonly column: string })[] {
   return columns.flatMap((column, at) => {
     const target = existing?.find(({ name }) => name === column.name);
-    const check = target ? checkFor(target, column) : null;
+    const check = target ? checkFor(target, column) : (fitNew?.(column) ?? null);
     return check ? [{ at, column: column.name, check }] : [];
   });
 }
@@ -40,13 +43,18 @@ export function misfitsOf(checks: ReturnType<typeof checksOf>): ((row: Row) => M
   };
 }
 
-function checkFor(target: ExistingColumn, column: Column): ((value: Value) => string | null) | null {
+function checkFor(target: ExistingColumn, column: Column): ValueCheck | null {
   if (target.fit) return target.fit(column);
-  const check = holds(target, column) ? null : checkOf(target);
+  return holds(target, column) && (!column.loose || target.loose) ? null : checkInto(target);
+}
+
+/** The check for values that go into a column of a PostgreSQL type, or come out of one that holds them to nothing. */
+export function checkInto(column: Column): ValueCheck | null {
+  const check = checkOf(column);
   return check && onText(check);
 }
 
 /** A check of texts as one of values. */
-export function onText(check: Check): (value: Value) => string | null {
+export function onText(check: Check): ValueCheck {
   return (value) => (typeof value === "string" ? check(value) : null);
 }

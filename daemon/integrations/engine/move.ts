@@ -31,7 +31,7 @@ export async function moveAll(
   );
   const format = rawAllowed ? stream.rawFormats.find((one) => session.rawFormats.includes(one)) : undefined;
   // What a type may change on the way in is looked at, value by value: by a source of CSV in passing.
-  const checks = checksOf(plan.columns, session.existing);
+  const checks = checksOf(plan.columns, session.existing, session.fitNew);
   const unread = format === "csv" || checks.length === 0;
   for (const partition of stream.partitions) {
     if (format && unread && stream.copyRaw && session.writeRaw) {
@@ -65,7 +65,7 @@ async function moveRows(
   partition: Partition,
 ): Promise<void> {
   const convert = converterOf(plan.columns, session.existing);
-  const misfit = misfitsOf(checksOf(plan.columns, session.existing));
+  const misfit = misfitsOf(checksOf(plan.columns, session.existing, session.fitNew));
   const name = keyOf(plan);
   let uncommitted = 0;
   let lastCommit = performance.now();

@@ -31,6 +31,8 @@ export interface Column {
   readonly place?: number;
   /** True where values have no declared type (CSV): they may be parsed into whatever type the destination has. */
   readonly untyped?: boolean;
+  /** True where nothing holds values to the declared type (SQLite): what a destination of that type would round or drop is looked at. */
+  readonly loose?: boolean;
   /** True where values that came before made a narrower type of it: the destination's column is to take the wider ones too. */
   readonly grown?: boolean;
   /** True where the values were members of JSON objects: a text is then a JSON string, not JSON. */

@@ -170,6 +170,12 @@ function typeOf(
   }
 }
 
+/** The check for values of a column that is made as the source declares it; null: it is made one that changes none. */
+export function fitOfNew(column: Column): Fit {
+  const declared = declare(column, false, "utf8mb4_bin");
+  return /^(DECIMAL|DATE|TIME)/.test(declared) ? fitOf(column, declared, column) : null;
+}
+
 /** How a column of the source is made; what MySQL would round or fold is kept as text. `keyCollation`: one that sees blanks at the end. */
 export function declare(column: Column, key: boolean, keyCollation: string): string {
   const { type } = column;

@@ -17,7 +17,7 @@ import { formatObjectName } from "../../engine/name.ts";
 import type { Column } from "../../engine/types.ts";
 import { killedBy } from "../killed-by.ts";
 import { type Translating, translating } from "../translating.ts";
-import { describeTable, type MysqlTable } from "./catalog.ts";
+import { describeTable, fitOfNew, type MysqlTable } from "./catalog.ts";
 import { connectMysql, ident, type MysqlLink } from "./connect.ts";
 import { deleteMissing } from "./delete-missing.ts";
 import { keptByTrigger, mysqlError } from "./errors.ts";
@@ -137,6 +137,7 @@ function sessionOf(parts: Parts): WriteSession {
     get existing() {
       return existing ? widened(existing.columns, wider).filter(({ name }) => name !== DELETED_AT) : null;
     },
+    fitNew: (column) => (column.loose ? fitOfNew(column) : null),
     warnings: parts.warnings,
     bytes: () => moved,
     rawFormats: [],

@@ -44,7 +44,7 @@ export function fitOf(target: Column, declared: string, source: Column): ((value
   }
   // The engine's types do not tell how many digits of a second a column keeps: MySQL rounds the others away.
   const clock = /^(datetime|timestamp|time)$/.test(type);
-  if (holds(target, source) && source.type.kind !== "float")
+  if (holds(target, source) && !source.loose && source.type.kind !== "float")
     return clock && size < 6 ? onText((text) => fraction(text, size)) : null;
   switch (type) {
     case "tinyint":

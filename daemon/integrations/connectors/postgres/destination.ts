@@ -11,6 +11,7 @@ import {
   type WriteSession,
 } from "../../engine/destination.ts";
 import { widened } from "../../engine/evolution.ts";
+import { checkInto } from "../../engine/fit.ts";
 import { sameKey } from "../../engine/keys.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import { keyOf } from "../../engine/rejects.ts";
@@ -122,6 +123,7 @@ function sessionOf(parts: Parts): WriteSession {
     get existing() {
       return existing ? widened(existing.columns, wider).filter(({ name }) => name !== DELETED_AT) : null;
     },
+    fitNew: (column) => (column.loose ? checkInto(column) : null),
     warnings: existing?.filtered ? [hiddenRows(formatObjectName(target))] : [],
     bytes: () => link.bytes(),
     get rawFormats(): readonly RawStream["format"][] {

@@ -25,11 +25,11 @@ export function declare(column: Column): string {
 export function columnOf(name: string, declared: string, nullable: boolean): Column {
   if (declared.startsWith("TEXT ")) {
     const native = declared.slice(5);
-    return { name, nullable, type: typeOfNative(native), native };
+    return { name, nullable, type: typeOfNative(native), native, loose: true };
   }
   for (const [native, ours] of Object.entries(direct))
     if (ours === declared && ours !== "TEXT" && ours !== "BIGINT" && ours !== "DOUBLE PRECISION")
-      return { name, nullable, type: typeOfNative(native), native, untyped: true };
+      return { name, nullable, type: typeOfNative(native), native, untyped: true, loose: true };
   return { name, nullable, type: typeByAffinity(declared.toUpperCase()), untyped: true };
 }
 
