@@ -1,22 +1,28 @@
 // What the command line asks of the process that runs declarative connectors, over IPC, and what it answers.
 import type { ErrorCode, FieldProblem } from "./errors.ts";
 
+/** What reads the vendor. */
+interface OutwardJob {
+  readonly manifest: string;
+  readonly config: Readonly<Record<string, unknown>>;
+  /** Private addresses (`host:port`) that the project's magic.yaml opens. */
+  readonly allow_private?: readonly string[];
+}
+
 export type ConnectorJob =
   /** Parse, resolve and build every stream. */
   | { readonly type: "inspect"; readonly manifest: string }
-  | { readonly type: "check"; readonly manifest: string; readonly config: Readonly<Record<string, unknown>> }
-  | {
+  | (OutwardJob & { readonly type: "check" })
+  | (OutwardJob & {
       readonly type: "read";
-      readonly manifest: string;
-      readonly config: Readonly<Record<string, unknown>>;
       readonly stream: string;
       readonly state?: unknown;
       readonly limit?: number;
       /** Simulated records instead of the vendor's. */
       readonly sandbox?: boolean;
-    }
+    })
   /** The first page of the first stream as it came: answers one `page`. */
-  | { readonly type: "probe"; readonly manifest: string; readonly config: Readonly<Record<string, unknown>> }
+  | (OutwardJob & { readonly type: "probe" })
   /** Evaluate templates, in order; after each `values` it is told more. */
   | { readonly type: "eval"; readonly cases: readonly EvalCase[] };
 

@@ -6,8 +6,15 @@ import { type Json, type Page, type Pagination, recordsAt } from "./findings.ts"
 
 export type Config = Readonly<Record<string, unknown>>;
 
+/** How the vendor is asked. */
+export interface Asking {
+  readonly config: Config;
+  readonly allow_private: readonly string[];
+  readonly signal: AbortSignal;
+}
+
 /** Throws what the request failed with: credentials_rejected, not_found, upstream_error... */
-export async function firstPage(draft: Draft, config: Config, signal: AbortSignal): Promise<Page> {
+export async function firstPage(draft: Draft, { signal, ...asking }: Asking): Promise<Page> {
   let page: Page | undefined;
   // What a manifest can be written for by hand is said where it is found out.
   const explained = (error: unknown): never => {
@@ -17,7 +24,7 @@ export async function firstPage(draft: Draft, config: Config, signal: AbortSigna
   };
   const manifest = manifestText({ ...draft, recordsPath: [], pagination: { type: "none" }, cursor: null });
   await runConnectorWorker(
-    { type: "probe", manifest, config },
+    { type: "probe", manifest, ...asking },
     {
       signal,
       onReply: (reply) => {
@@ -34,17 +41,16 @@ export async function morePages(
   draft: Draft,
   ways: readonly Pagination[],
   page: Page,
-  config: Config,
-  signal: AbortSignal,
+  asking: Asking,
 ): Promise<{ readonly pagination: Pagination; readonly records: readonly Json[] } | null> {
   const identity = (record: Json): string =>
     JSON.stringify(draft.primaryKey.length > 0 ? draft.primaryKey.map((field) => record[field]) : record);
   const first = new Set(recordsAt(page.body, draft.recordsPath).map(identity));
   for (const pagination of ways) {
-    const records = await read({ ...draft, pagination, cursor: null }, config, first.size * 2, signal).catch(
+    const records = await read({ ...draft, pagination, cursor: null }, asking, first.size * 2).catch(
       (error: unknown) => {
         // A way that the vendor refuses is none; who interrupts wants no other.
-        if (signal.aborted) throw error;
+        if (asking.signal.aborted) throw error;
         return [];
       },
     );
@@ -55,10 +61,10 @@ export async function morePages(
   return null;
 }
 
-async function read(draft: Draft, config: Config, limit: number, signal: AbortSignal): Promise<Json[]> {
+async function read(draft: Draft, { signal, ...asking }: Asking, limit: number): Promise<Json[]> {
   const records: Json[] = [];
   await runConnectorWorker(
-    { type: "read", manifest: manifestText(draft), config, stream: draft.stream, limit },
+    { type: "read", manifest: manifestText(draft), ...asking, stream: draft.stream, limit },
     {
       signal,
       onReply: (reply) => {

@@ -3,9 +3,13 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { MANIFEST_ENDINGS, MAX_MANIFEST_BYTES } from "#contract/connector-files.ts";
+import { ENV_REFERENCE } from "#contract/env-reference.ts";
 import { isMagicError, MagicError } from "#contract/errors.ts";
+import { readProject } from "#contract/project-check.ts";
 import { readWhole } from "#shared/collect.ts";
 import { makeFolder } from "#shared/make-folder.ts";
+import { hasProjectFile, PROJECT_FILE } from "#shared/paths.ts";
+import { readPlainFile } from "#shared/plain-file.ts";
 import { replaceFileSync } from "#shared/replace-file.ts";
 
 export const CONNECTOR_NAME = /^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$/;
@@ -57,6 +61,14 @@ function catalogueFile(file: string): string {
   return fileURLToPath(new URL(file, import.meta.resolve("#catalogue/README.md")));
 }
 
+/** The private addresses that the project opens (`egress.allow_private` of magic.yaml); none where the file is not valid. */
+export function allowedPrivate(root: string, env: NodeJS.ProcessEnv): readonly string[] {
+  if (!hasProjectFile(root)) return [];
+  const { config } = readProject(readPlainFile(join(root, PROJECT_FILE)), PROJECT_FILE);
+  const filled = (text: string): string => text.replace(ENV_REFERENCE, (_, name: string) => env[name] ?? "");
+  return (config?.egress?.allow_private ?? []).map(filled);
+}
+
 /** Writes the manifest whole or not at all; resolves to its path. Throws exists. */
 export async function writeConnector(root: string, name: string, text: string, force: boolean): Promise<string> {
   const path = join(connectorsFolder(root), `${name}.yaml`);
@@ -65,7 +77,10 @@ export async function writeConnector(root: string, name: string, text: string, f
     MANIFEST_ENDINGS.some((ending) => existsSync(join(connectorsFolder(root), name + ending))) &&
     (await readConnector(root, name)) !== text
   )
-    throw new MagicError("exists", `There is a connector '${name}' already: pass --force to replace it, or --name.`);
+    throw new MagicError(
+      "exists",
+      `There is a connector '${name}' already: pass --force to replace it, or another name.`,
+    );
   makeFolder(connectorsFolder(root));
   replaceFileSync(path, text, 0o666);
   return path;

@@ -48,7 +48,7 @@ export function runConnectorWorker(
     signal.addEventListener("abort", abort, { once: true });
     worker.on("message", (reply: ConnectorReply) => {
       if (reply.type === "ready") send({ type: "job", job });
-      else if (reply.type === "failed") settle(new MagicError(reply.code, reply.detail, { problems: reply.problems }));
+      else if (reply.type === "failed") settle(failureOf(reply));
       else if (reply.type === "end") settle();
       else if (reply.type === "refreshing") {
         refreshing = reply.now;
@@ -70,4 +70,10 @@ export function runConnectorWorker(
       settle(new MagicError("internal", `the connector's process ended ${how ?? `with code ${code}`}`)),
     );
   });
+}
+
+// What is not there is the vendor's or the manifest's: no resource of a daemon, which might be in the other environment.
+function failureOf({ code, detail, problems }: Extract<ConnectorReply, { type: "failed" }>): MagicError {
+  const next = "Correct the name or the path that the detail tells.";
+  return new MagicError(code, detail, { problems, ...(code === "not_found" && { extra: { next } }) });
 }

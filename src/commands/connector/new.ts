@@ -9,7 +9,7 @@ import {
   schemaOf,
 } from "#client/connectors/findings.ts";
 import { type Config, firstPage, morePages } from "#client/connectors/probe.ts";
-import { CONNECTOR_NAME, writeConnector } from "#client/connectors/store.ts";
+import { allowedPrivate, CONNECTOR_NAME, writeConnector } from "#client/connectors/store.ts";
 import { type Context, defineCommand } from "#commands/command.ts";
 import { MagicError } from "#contract/errors.ts";
 import type { Output } from "#output/output.ts";
@@ -60,7 +60,9 @@ export default defineCommand<Options>({
     const { options, output, globals, env, cwd, signal } = context;
     const start = await asked(context);
     const config = await credentials(context, start.auth);
-    const page = await watched(output, firstPage(start, config, signal));
+    const root = findRoot(globals.root, env, cwd).path;
+    const asking = { config, allow_private: allowedPrivate(root, env), signal };
+    const page = await watched(output, firstPage(start, asking));
     const recordsPath = options.records === undefined ? await findRecords(context, page.body) : split(options.records);
     const found = recordsAt(page.body, recordsPath);
     if (!found.some((record) => Object.keys(record).length > 0))
@@ -74,12 +76,12 @@ export default defineCommand<Options>({
       options.pagination === undefined
         ? paginations(page, found.length, key.length === 1 ? key[0] : undefined)
         : [parsePagination(options.pagination)];
-    const more = await watched(output, morePages(draft, ways, page, config, signal));
+    const more = await watched(output, morePages(draft, ways, page, asking));
     const records = more?.records ?? found;
     const pagination =
       more?.pagination ?? (options.pagination === undefined ? { type: "none" as const } : (ways[0] as Pagination));
     const text = manifestText({ ...draft, pagination, schema: schemaOf(records) });
-    const file = await writeConnector(findRoot(globals.root, env, cwd).path, draft.name, text, options.force ?? false);
+    const file = await writeConnector(root, draft.name, text, options.force ?? false);
     if (key.length === 0)
       output.warn("No field tells the records apart: pass --primary-key, or each sync reads everything again.");
     if (recordsPath.length === 0 && !Array.isArray(page.body))

@@ -1,5 +1,5 @@
 // magic connector read: the records of one stream, as they come; then the state from which the next read goes on.
-import { readConnector } from "#client/connectors/store.ts";
+import { allowedPrivate, readConnector } from "#client/connectors/store.ts";
 import { runConnectorWorker } from "#client/connectors/worker.ts";
 import { defineCommand } from "#commands/command.ts";
 import { readJsonInput } from "#commands/json-input.ts";
@@ -22,7 +22,8 @@ export default defineCommand<{ config?: string; state?: string; limit?: string; 
   async run({ args, options, output, globals, env, cwd, signal }) {
     const [name, stream] = args as [string, string];
     const limit = wholeOf(options.limit, "--limit", 1);
-    const manifest = await readConnector(findRoot(globals.root, env, cwd).path, name);
+    const root = findRoot(globals.root, env, cwd).path;
+    const manifest = await readConnector(root, name);
     const config = await configOf(options.config);
     const state =
       options.state === undefined ? undefined : stateOf(await readJsonInput(options.state, "--state", wholeNumbers));
@@ -30,6 +31,7 @@ export default defineCommand<{ config?: string; state?: string; limit?: string; 
       type: "read" as const,
       manifest,
       config,
+      allow_private: allowedPrivate(root, env),
       stream,
       ...(state === undefined ? {} : { state }),
       ...(limit === undefined ? {} : { limit }),

@@ -1,5 +1,5 @@
 // magic connector test: does this configuration work? Reads one record of what the manifest names for it.
-import { readConnector } from "#client/connectors/store.ts";
+import { allowedPrivate, readConnector } from "#client/connectors/store.ts";
 import { runConnectorWorker } from "#client/connectors/worker.ts";
 import { defineCommand } from "#commands/command.ts";
 import { findRoot } from "#shared/paths.ts";
@@ -12,10 +12,11 @@ export default defineCommand<{ config?: string }>({
       .option("--config <json|@file|->", "the configuration"),
   async run({ args, options, output, globals, env, cwd, signal }) {
     const name = args[0] as string;
-    const manifest = await readConnector(findRoot(globals.root, env, cwd).path, name);
+    const root = findRoot(globals.root, env, cwd).path;
+    const manifest = await readConnector(root, name);
     const config = await configOf(options.config);
     await runConnectorWorker(
-      { type: "check", manifest, config },
+      { type: "check", manifest, config, allow_private: allowedPrivate(root, env) },
       { signal, onReply: (reply) => reply.type === "log" && output.note(reply.message) },
     );
     output.result(

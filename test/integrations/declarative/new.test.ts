@@ -1,6 +1,7 @@
 // magic connector new, by options, against a server that pages in different ways.
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { createSandbox } from "#test/cli/magic.ts";
@@ -104,4 +105,21 @@ test("incremental by options; wrong credentials, missing options and a path with
   const missing = await magic(["connector", "new", "shop", "--json"]);
   expect(missing.code).toBe(2);
   expect(missing.stderr).toMatch(/--base-url.*--auth.*--path/s);
+});
+
+test("an API at a private address is read where magic.yaml opens it, by new, test and read", {
+  timeout: 120_000,
+}, async () => {
+  const root = mkdtempSync(join(sandbox.folder, "project-"));
+  const run = (...args: string[]) => sandbox.magic([...args, "--config", config, "--root", root]);
+  const begin = ["connector", "new", "private", "--base-url", `${origin}/v1`, "--auth", "bearer", "--path", "linked"];
+  const unread = await run("connector", "read", "stripe", "nothing", "--sandbox");
+  expect(unread.stderr).toContain("next: Correct the name or the path that the detail tells.");
+  writeFileSync(join(root, "magic.yaml"), "version: 1\n");
+  expect((await run(...begin)).stderr).toContain("egress.allow_private in magic.yaml does not list it");
+  writeFileSync(join(root, "magic.yaml"), `version: 1\negress: { allow_private: ["${new URL(origin).host}"] }\n`);
+  for (const args of [begin, ["connector", "test", "private"], ["connector", "read", "private", "linked"]]) {
+    const done = await run(...args);
+    expect(done, done.stderr).toMatchObject({ code: 0 });
+  }
 });

@@ -97,7 +97,7 @@ async function withConnector(
   ports: JobPorts,
 ): Promise<void> {
   const rewrite = ports.env["MAGIC_HTTP_REWRITE"];
-  const allowed = [...rewriteTargets(rewrite), ...loopbackTargets(job.config)];
+  const allowed = [...(job.allow_private ?? []), ...rewriteTargets(rewrite), ...loopbackTargets(job.config)];
   const egress = createEgress({ allowPrivate: () => allowed });
   const over = new AbortController();
   try {
