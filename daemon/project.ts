@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FSWatcher } from "chokidar";
 import { MagicError } from "#contract/errors.ts";
-import { type Problem, problemLine } from "#contract/problem.ts";
+import { configInvalid, type Problem, problemLine } from "#contract/problem.ts";
 import type { ProjectConfig } from "#contract/project.ts";
 import { readProject } from "#contract/project-check.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
@@ -118,14 +118,6 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
     reload,
     close: async () => (await watcher)?.close(),
   };
-}
-
-/** The error of a configuration that cannot be used; its detail has one line a problem. */
-function configInvalid(found: readonly Problem[]): MagicError {
-  return new MagicError("config_invalid", found.map(problemLine).join("\n"), {
-    problems: found.map(({ pointer, code, message }) => ({ pointer, code, detail: message })),
-    extra: { problems: found },
-  });
 }
 
 async function textOf(path: string): Promise<string> {

@@ -1,4 +1,5 @@
 // A problem in a file that a person writes (contract.yaml, magic.yaml): where, what, and how to put it right.
+import { MagicError } from "./errors.ts";
 
 export interface Problem {
   /** As it was given: a path for people, relative where it was. */
@@ -31,4 +32,12 @@ export function sortProblems(problems: readonly Problem[]): Problem[] {
       return !seen.has(key) && seen.add(key);
     })
     .sort((a, b) => (a.file < b.file ? -1 : a.file > b.file ? 1 : a.line - b.line || a.column - b.column));
+}
+
+/** The error of a configuration that cannot be used; its detail has one line a problem. */
+export function configInvalid(found: readonly Problem[]): MagicError {
+  return new MagicError("config_invalid", found.map(problemLine).join("\n"), {
+    problems: found.map(({ pointer, code, message }) => ({ pointer, code, detail: message })),
+    extra: { problems: found },
+  });
 }

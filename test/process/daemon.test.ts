@@ -476,6 +476,16 @@ test("restart keeps the port and the flags of the start; the root's own certific
   expect(await made.magic(["sync", "list", "--json"], named)).toMatchObject({ code: 0, stderr: "" });
 });
 
+test("restart leaves the daemon running whose magic.yaml is not valid any more", async () => {
+  const made = await temporaryProject();
+  const { json } = await start(made);
+  await writeFile(join(made.root, "magic.yaml"), "version: 1\ngatway: {}\n");
+  const refused = await made.magic(["daemon", "restart", "--json"]);
+  const detail = expect.stringContaining("Did you mean `gateway`?");
+  expect(refused).toMatchObject({ code: 3, failure: { code: "config_invalid", detail } });
+  expect((await made.magic(["daemon", "status", "--json"])).json["pid"]).toBe(json["pid"]);
+});
+
 test("a port or host that cannot be is a usage error", async () => {
   const made = await temporaryProject();
   const port = await made.magic(["daemon", "start", "--json", "--port", "70000"]);
