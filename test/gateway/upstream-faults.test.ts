@@ -317,6 +317,21 @@ test("a stream may take longer than the time limit, which counts each silence by
   expect(silent).toBeLessThan(within(limit + 500));
 });
 
+test("a provider that is down cannot be reached; one that hangs up broke the connection off", async () => {
+  const ask = async (at: string) => {
+    const call = callOf({ messages: [{ role: "user", content: "x" }] });
+    return createProviders(agent).openai.chat(call, targetOf("openai", { url: at }), optionsOf());
+  };
+  answer = (socket) => socket.resetAndDestroy();
+  expect(await ask(url)).toMatchObject({ failure: { message: "The provider broke the connection off (ECONNRESET)." } });
+  const gone = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => gone.once("listening", resolve));
+  const { port } = gone.address() as AddressInfo;
+  await new Promise((resolve) => gone.close(resolve));
+  const message = "The provider cannot be reached (ECONNREFUSED).";
+  expect(await ask(`http://127.0.0.1:${port}`)).toMatchObject({ failure: { kind: "reset", message } });
+});
+
 // As an empty answer that looks well an agent would take it for the end of its work.
 test.each([
   ["google", "MALFORMED_FUNCTION_CALL"],

@@ -216,6 +216,9 @@ const kinds: Readonly<Record<string, FailureKind>> = {
   UND_ERR_HEADERS_OVERFLOW: "protocol",
 };
 
+/** Before there was a connection: it is down, or its address is another one. */
+const UNREACHED = /^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|EHOST\w+|ENET\w+)$/;
+
 /** Errors of sockets, of undici, of the egress guard, and UpstreamErrors. Their own words stay out: they may name addresses. */
 export function failureOf(error: unknown): Failure {
   const known = error as { failure?: Failure; code?: string; cause?: unknown };
@@ -226,6 +229,7 @@ export function failureOf(error: unknown): Failure {
   if (code.startsWith("HPE_")) return failure("protocol", "The provider's answer is not HTTP.");
   const kind = kinds[code] ?? "reset";
   const said = code || (error instanceof Error ? error.name : "error");
-  const what = kind === "timeout" ? "did not accept the connection in time" : "broke the connection off";
+  const broken = UNREACHED.test(code) ? "cannot be reached" : "broke the connection off";
+  const what = kind === "timeout" ? "did not accept the connection in time" : broken;
   return failure(kind, `The provider ${what} (${said}).`);
 }
