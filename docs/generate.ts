@@ -74,8 +74,34 @@ export function errorPage(): string {
     "| ---- | ------ | ---- | --- | ----- | ---- | ---- |",
     ...rows.map((row) => `| ${row} |`),
     "",
+    ...otherForms,
+    "",
   ].join("\n");
 }
+
+/** What the gateway's and the token endpoint's clients know errors by. */
+const otherForms = [
+  "## In OpenAI's form",
+  "",
+  'The gateway answers `{"error": {"message", "type", "param", "code"}}`. The codes are those above, with three differences: `invalid_key` is',
+  "`invalid_api_key`, `validation_failed` has status 400, and `overloaded` also says that a provider has no capacity. A request that a provider",
+  "refuses keeps the code that the provider gives, or null. Besides there are:",
+  "",
+  "| Code | Status | Who | Again | What | Next |",
+  "| ---- | ------ | --- | ----- | ---- | ---- |",
+  "| `rate_limit_exceeded` | 429 | caller | yes | A limit of `gateway.limits`, or the provider's own | Wait for Retry-After seconds. |",
+  "| `context_length_exceeded` | 400 | caller | no | The prompt does not fit into the model's context | Send less, or choose another model. |",
+  "| `unsupported_value` | 400 | caller | no | The model does not do what the parameter asks | Change the parameter that `param` names. |",
+  "| `invalid_image_url` | 400 | caller | no | An image cannot be fetched | Correct its address, or send the image itself. |",
+  "| `upstream_authentication` | 401 | operator | no | The provider refused its key | Correct the key in magic.yaml, or the variable that it names. |",
+  "| `upstream_permission` | 403 | operator | no | The provider does not let its key do this | Allow it there, or choose another model. |",
+  "| `upstream_truncated` | 502 | upstream | yes | The provider's answer ended before its end mark | Send it again. |",
+  "",
+  "## At the token endpoint",
+  "",
+  '`POST /v1/auth/token` answers RFC 6749\'s `{"error", "error_description"}`: `invalid_client` (`invalid_key` above), `invalid_grant` (`expired`),',
+  "`invalid_scope` (`insufficient_scope`), `unsupported_grant_type`, `temporarily_unavailable` (`rate_limited`, or 503), `server_error`, `invalid_request`.",
+];
 
 export const BEGIN = "<!-- reference: made by npm run docs -->";
 export const END = "<!-- end of reference -->";

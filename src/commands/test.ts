@@ -5,7 +5,7 @@ import { MagicError } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import { oneLine, type Paint } from "#output/paint.ts";
 import { whereWritable, writeEditorFiles } from "#scaffold/editor.ts";
-import { controllersFolder, refuseBackslash } from "#scaffold/project.ts";
+import { controllersFolder, noProject, refuseBackslash } from "#scaffold/project.ts";
 import { chooseControllers, runTests, type TestResult, testFilesIn } from "#scaffold/tests.ts";
 import { findRoot } from "#shared/paths.ts";
 
@@ -15,7 +15,7 @@ export default defineCommand({
   handlesInterrupt: true,
   async run({ args, output, globals, env, cwd, signal }) {
     const root = findRoot(globals.root, env, cwd);
-    if (!root.project) throw new MagicError("usage", "There is no magic.yaml here or above.");
+    if (!root.project) throw noProject();
     refuseBackslash(root.path);
     const folders = chooseControllers(resolve(root.path, controllersFolder(root.path)), (args[0] ?? []) as string[]);
     if (!folders.some((folder) => testFilesIn(folder).length > 0))

@@ -27,6 +27,13 @@ export interface Changes {
   readonly settle: (() => void)[];
 }
 
+/** For what needs a project. */
+export function noProject(): MagicError {
+  return new MagicError("usage", `There is no ${PROJECT_FILE} here or above.`, {
+    extra: { next: "Make a project with `magic scaffold --name hello`." },
+  });
+}
+
 /** The folder of a project's controllers, as magic.yaml says it. Throws config_invalid for a file that is not valid. */
 export function controllersFolder(root: string): string {
   const path = join(root, PROJECT_FILE);

@@ -5,6 +5,7 @@ import { readProject } from "#contract/project-check.ts";
 import { strategies } from "#contract/project-gateway.ts";
 import { usageKeys } from "#contract/wire/usage.ts";
 import { compileEngagement } from "#daemon/gateway/engagement/engagement.ts";
+import { type FailureKind, failure } from "#daemon/gateway/providers/failure.ts";
 
 const text = readFileSync(new URL("../../docs/gateway.md", import.meta.url), "utf8");
 const examples = [...text.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, yaml]) => yaml ?? "");
@@ -50,4 +51,26 @@ test("what the environment fills in loses the line end of its file, and is no pr
 test("every strategy and every key of usage is named", () => {
   for (const strategy of strategies) expect(text).toMatch(new RegExp(`^\\| \`${strategy}\` +\\|`, "m"));
   expect(text).toContain(`--by ${usageKeys.join("|")}`);
+});
+
+test("docs/errors.md has every code that a failed provider is told of by", () => {
+  const page = readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf8");
+  const kinds: Record<FailureKind, true> = {
+    ...{
+      rate_limit: true,
+      quota: true,
+      auth: true,
+      permission: true,
+      not_found: true,
+      invalid: true,
+      overloaded: true,
+    },
+    ...{ server: true, timeout: true, reset: true, truncated: true, protocol: true, egress: true, aborted: true },
+  };
+  for (const kind of Object.keys(kinds) as FailureKind[]) {
+    const { code } = failure(kind, "");
+    if (code !== null) expect(page).toContain(`| \`${code}\``);
+  }
+  for (const code of ["unsupported_value", "invalid_image_url", "context_length_exceeded"])
+    expect(page).toContain(`| \`${code}\``);
 });

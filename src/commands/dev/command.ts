@@ -17,7 +17,7 @@ import type { Output } from "#output/output.ts";
 import { askChoice, askText } from "#output/prompt.ts";
 import { writeEditorFiles } from "#scaffold/editor.ts";
 import { exampleInput, refreshTypesIn } from "#scaffold/examples.ts";
-import { controllersFolder, refuseBackslash } from "#scaffold/project.ts";
+import { controllersFolder, noProject, refuseBackslash } from "#scaffold/project.ts";
 import { isJson } from "#shared/json-text.ts";
 import { findRoot } from "#shared/paths.ts";
 import { type Building, showBuilding } from "./building.ts";
@@ -45,10 +45,7 @@ export default defineCommand<Options>({
         extra: { next: "Use `--output ndjson`." },
       });
     const root = findRoot(globals.root, env, cwd);
-    if (!root.project)
-      throw new MagicError("usage", "There is no magic.yaml here or above.", {
-        extra: { next: "Make a project with `magic scaffold --name hello`." },
-      });
+    if (!root.project) throw noProject();
     requireRoot(root.path, env);
     refuseBackslash(root.path);
     const folder = resolve(root.path, controllersFolder(root.path));

@@ -56,7 +56,7 @@ export const controllerErrors = {
     status: 403,
     exit: "auth",
     title: "The contract does not declare it",
-    next: "Add the line that the detail shows to the contract.",
+    next: "Add what the detail shows, to the contract or to magic.yaml.",
   },
   egress_blocked: {
     ...operator,

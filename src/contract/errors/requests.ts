@@ -64,7 +64,7 @@ export const requestErrors = {
     status: 409,
     exit: "conflict_or_limit",
     title: "The resource's state does not allow it",
-    next: "Read the resource again; the detail says which state it is in.",
+    next: "Change what the detail names, or read the resource again: it may have moved on.",
   },
   connection_missing: {
     ...caller,
