@@ -73,7 +73,9 @@ export function translate(error: unknown): MagicError | null {
 }
 
 function unavailable(options: { cause: object }): MagicError {
-  return new MagicError("storage_unavailable", "the Postgres that holds the state cannot be reached", options);
+  const { code } = options.cause as { readonly code?: unknown };
+  const why = typeof code === "string" ? ` (${code})` : "";
+  return new MagicError("storage_unavailable", `the Postgres that holds the state cannot be reached${why}`, options);
 }
 
 /**

@@ -24,6 +24,22 @@ test("the state folder is private and ignored by git", async () => {
   expect(readFileSync(join(root, ".magic/.gitignore"), "utf8")).toBe("*\n");
 });
 
+test.each([
+  ["mongodb://host/x", "must begin with postgres://"],
+  ["host/x", "must begin with postgres://"],
+  ["postgres://user:pass/word@host/x", "is no URL"],
+])("MAGIC_DATABASE_URL=%s %s", async (databaseUrl, why) => {
+  const message = expect.stringContaining(`MAGIC_DATABASE_URL ${why}`);
+  const opening = openStorage({ root: temporaryFolder(), databaseUrl });
+  await expect(opening).rejects.toMatchObject({ code: "config_invalid", message });
+});
+
+test("a Postgres that is down is told of with the reason", async () => {
+  const opening = openStorage({ root: temporaryFolder(), databaseUrl: "postgres://user@127.0.0.1:1/x" });
+  const message = expect.stringContaining("cannot be reached (ECONNREFUSED)");
+  await expect(opening).rejects.toMatchObject({ code: "storage_unavailable", message });
+});
+
 test("a full disk refuses the write that does not fit, is told by the check, answers reads, keeps what was acknowledged, and recovers", async () => {
   const root = temporaryFolder();
   // Room for about half of the values beside the empty tables, however many there are.
