@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { createInterpolator } from "#daemon/integrations/connectors/declarative/jinja/interpolate.ts";
 import { literalEval } from "#daemon/integrations/connectors/declarative/jinja/literal.ts";
+import { manifestNames } from "#daemon/integrations/connectors/declarative/jinja/names.ts";
 import { sharedPath } from "#test/shared.ts";
 
 const noon = Date.UTC(2024, 1, 29, 12, 0, 0, 123);
@@ -166,6 +167,11 @@ test.each([
   ],
   ["{{ 'a😀bcdefghij' | truncate(5, true, '', 0) }}", "a😀bcd"],
   ["{{ format_datetime('2024-01-01T13:00:00', '%I %P') }}", "01 pm"],
+  ["{{ format_datetime('2024-02-29t10:11:12z', '%H', '%Y-%m-%dT%H:%M:%SZ') }}", "10"],
+  [
+    "{{ 9007199254740993 is odd }} {{ 12345678901234567890123 is even }} {{ 9007199254740993 is divisibleby(3) }}",
+    "True False True",
+  ],
 ])("%s renders as Jinja2 3.1.6 does", (template, expected) => {
   expect(jinja.render(template, context)).toBe(expected);
 });
@@ -191,6 +197,20 @@ test.each([
 ])("%s is missing, not wrong, where its argument is missing", (template) => {
   expect(jinja.text(template, context)).toBe("");
   expect(jinja.evaluate(template, context, "")).toBe("");
+});
+
+test.each(["{{ respone.next }}", "{{ len(config.list) }}", "{% if true %}{{ int('5') }}{% endif %}"])(
+  "a name that no manifest's template has, as in %s, is no missing value",
+  (template) => {
+    const strict = createInterpolator(() => noon, manifestNames);
+    expect(() => strict.evaluate(template, context, "")).toThrow(/templates have no '(respone|len|int)'/);
+    expect(strict.text("{% if false %}{% set mine = 1 %}{% endif %}{{ mine }}{{ record }}", context)).toBe("");
+  },
+);
+
+test("what is no text in base64 is refused, and not made noise of", () => {
+  expect(jinja.render("{{ 'aGVsbG8=' | base64decode }}", context)).toBe("hello");
+  expect(() => jinja.render("{{ 'Hello World' | base64decode }}", context)).toThrow("needs text in base64");
 });
 
 describe("literal_eval", () => {

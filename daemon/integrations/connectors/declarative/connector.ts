@@ -11,6 +11,7 @@ import { createBudget } from "./http/budget.ts";
 import { createHttpClient, type HttpClient, type HttpResponse } from "./http/client.ts";
 import { parseRewrite } from "./http/rewrite.ts";
 import { createInterpolator } from "./jinja/interpolate.ts";
+import { manifestNames } from "./jinja/names.ts";
 import {
   type Component,
   children,
@@ -137,7 +138,7 @@ async function readFirst(stream: Stream): Promise<void> {
 function contextOf(resolved: Component, config: Readonly<Record<string, unknown>>, options: ConnectorOptions): Context {
   const clock = options.clock ?? systemClock;
   const signal = options.signal ?? new AbortController().signal;
-  const jinja = createInterpolator(() => clock.now());
+  const jinja = createInterpolator(() => clock.now(), manifestNames);
   const evaluate = (value: unknown): unknown => native({ config, jinja }, {}, value);
   return {
     config,

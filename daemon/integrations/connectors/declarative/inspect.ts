@@ -8,6 +8,7 @@ import type { Context } from "./context.ts";
 import { createBudget } from "./http/budget.ts";
 import { createHttpClient } from "./http/client.ts";
 import { createInterpolator } from "./jinja/interpolate.ts";
+import { manifestNames } from "./jinja/names.ts";
 import { type Component, children, isRecord, list, manifestError, optionalChild } from "./manifest/component.ts";
 import type { Manifest } from "./manifest/load.ts";
 import { checkNames, inlineSchema, nameOf, writtenStreams } from "./manifest/streams.ts";
@@ -62,7 +63,7 @@ function inspect(context: Context, component: Component): ConnectorSummary["stre
 export function dryContext(manifest: Manifest): Context {
   return {
     config: sample(manifest.configSchema) as Readonly<Record<string, unknown>>,
-    jinja: createInterpolator(),
+    jinja: createInterpolator(Date.now, manifestNames),
     http: createHttpClient({ dispatcher: new Agent() }),
     clock: systemClock,
     budget: createBudget(optionalChild(manifest.resolved, "api_budget"), systemClock, (value) => value),

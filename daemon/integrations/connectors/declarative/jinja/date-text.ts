@@ -125,7 +125,7 @@ const patterns: Readonly<Record<string, string>> = {
   "%": "%",
 };
 
-// Made once a format: every record of a stream has the same ones.
+// Made once a format: every record of a stream has the same ones. Letters are small or large, as in Python.
 const compiled = new Map<string, RegExp>();
 const MAX_COMPILED = 1000;
 
@@ -140,7 +140,7 @@ function patternOf(format: string): RegExp {
     .replaceAll("\u0000", "(?<ms>\\d{1,3})");
   let pattern: RegExp;
   try {
-    pattern = new RegExp(`^${source}$`);
+    pattern = new RegExp(`^${source}$`, "i");
   } catch {
     throw new EvaluationError(`the date format '${format}' repeats a field`);
   }
@@ -216,7 +216,7 @@ const zones: Readonly<Record<string, number>> = {
 };
 
 function zoneNamed(name: string | undefined): number | null {
-  const hours = name === undefined ? undefined : zones[name];
+  const hours = name === undefined ? undefined : zones[name.toUpperCase()];
   return hours === undefined ? null : hours * 60;
 }
 

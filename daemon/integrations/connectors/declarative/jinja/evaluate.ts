@@ -21,18 +21,21 @@ interface Scope {
 }
 
 interface Run {
+  readonly body: readonly Statement[];
   readonly globals: ReadonlyMap<string, unknown>;
+  readonly known: ReadonlySet<string> | undefined;
   steps: number;
   size: number;
 }
 
-/** Renders a parsed template. Throws UndefinedError or EvaluationError. */
+/** Renders a parsed template. Throws UndefinedError or EvaluationError, for a name that is not `known` too: else it is a missing value. */
 export function render(
   body: readonly Statement[],
   context: ReadonlyMap<string, unknown>,
   globals: ReadonlyMap<string, unknown>,
+  known?: ReadonlySet<string>,
 ): string {
-  const run: Run = { globals, steps: 0, size: 0 };
+  const run: Run = { body, globals, known, steps: 0, size: 0 };
   const out: string[] = [];
   statements(body, { names: new Map(), parent: { names: new Map(context), parent: undefined } }, run, out);
   return out.join("");
@@ -166,7 +169,21 @@ function find(name: string, scope: Scope, run: Run): unknown {
   // Jinja's own name for the template: it has no blocks here.
   if (name === "self") return new Map();
   for (let at: Scope | undefined = scope; at; at = at.parent) if (at.names.has(name)) return at.names.get(name);
-  return run.globals.has(name) ? run.globals.get(name) : new Undefined(`'${name}'`);
+  if (run.globals.has(name)) return run.globals.get(name);
+  if (run.known && !run.known.has(name) && !binds(run.body, name))
+    throw new EvaluationError(`templates have no '${name}'`);
+  return new Undefined(`'${name}'`);
+}
+
+// A name that a template gives itself is known to all of it, as in Jinja.
+function binds(body: readonly Statement[], name: string): boolean {
+  return body.some((each) => {
+    if ("targets" in each && each.targets.includes(name)) return true;
+    if (each.kind === "capture" && each.target === name) return true;
+    if (each.kind === "if")
+      return [...each.branches.map(([, inner]) => inner), each.otherwise].some((inner) => binds(inner, name));
+    return ("body" in each && binds(each.body, name)) || (each.kind === "for" && binds(each.otherwise, name));
+  });
 }
 
 function evaluate(node: Expression, scope: Scope, run: Run): unknown {

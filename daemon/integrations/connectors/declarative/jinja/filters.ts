@@ -73,6 +73,17 @@ function choose(value: unknown, args: Arguments, keep: boolean, byAttribute: boo
   });
 }
 
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+// Of what is no text in base64 (an API key pasted as it is) nothing but noise would be sent.
+function fromBase64(text: string): string {
+  try {
+    return utf8.decode(Buffer.from(text, "base64"));
+  } catch {
+    throw new EvaluationError("base64decode needs text in base64");
+  }
+}
+
 const orUndefined = (value: unknown, what: string): unknown => (value === undefined ? new Undefined(what) : value);
 
 const table: Readonly<Record<string, Filter>> = {
@@ -86,7 +97,7 @@ const table: Readonly<Record<string, Filter>> = {
         : Math.abs(numeric(defined(v))),
   attr: (v, a) => member(v, a.text(0, "name")),
   base64encode: (v) => Buffer.from(str(v), "utf8").toString("base64"),
-  base64decode: (v) => Buffer.from(str(v), "base64").toString("utf8"),
+  base64decode: (v) => fromBase64(str(v)),
   // Whatever its name says: manifests are written for what the reference does.
   base64binascii_decode: (v) => Buffer.from(str(v)).toString("base64"),
   batch,

@@ -30,8 +30,8 @@ export interface Interpolator {
 // Quotes that stand in the manifest, not in the data: `"https://{{ host }}/"` means what is between them, as in the reference.
 const QUOTED = /["']\s*$/;
 
-/** An evaluator on the given clock (milliseconds since the epoch). */
-export function createInterpolator(now: () => number = Date.now): Interpolator {
+/** An evaluator on the given clock (milliseconds since the epoch). What is neither in the context nor `known` is an error; absent: a missing value. */
+export function createInterpolator(now: () => number = Date.now, known?: ReadonlySet<string>): Interpolator {
   const functions = globals(now);
   const renderOne = (template: string, context: Readonly<Record<string, unknown>>): string => {
     if (!template.includes("{")) return template;
@@ -41,7 +41,7 @@ export function createInterpolator(now: () => number = Date.now): Interpolator {
       template.includes(name) || aliases.some(([alias, target]) => target === name && template.includes(alias));
     for (const name of Object.keys(context)) if (wanted(name)) names.set(name, fromJson(context[name]));
     for (const [alias, name] of aliases) if (!names.has(alias) && names.has(name)) names.set(alias, names.get(name));
-    return render(statementsOf(template), names, functions);
+    return render(statementsOf(template), names, functions, known);
   };
   return {
     render: renderOne,

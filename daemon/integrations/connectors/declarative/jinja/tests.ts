@@ -12,6 +12,10 @@ const whole = (value: unknown): number => {
     throw new EvaluationError("not all arguments converted during string formatting");
   return asNumber(value);
 };
+const remainder = (value: unknown, by: unknown): number | bigint =>
+  typeof value === "bigint" || typeof by === "bigint" ? bigintOf(value) % bigintOf(by) : whole(value) % whole(by);
+// Ids and sums may be longer than a double is exact.
+const bigintOf = (value: unknown): bigint => (typeof value === "bigint" ? value : BigInt(Math.trunc(whole(value))));
 const iterable = (value: unknown): boolean =>
   typeof value === "string" ||
   Array.isArray(value) ||
@@ -23,10 +27,10 @@ const table: Readonly<Record<string, Test>> = {
   boolean: (v) => typeof v === "boolean",
   callable: (v) => v instanceof Callable,
   defined: (v) => !(v instanceof Undefined),
-  divisibleby: (v, [by]) => whole(v) % whole(by) === 0,
+  divisibleby: (v, [by]) => Number(remainder(v, by)) === 0,
   eq: (v, [other]) => equals(v, other),
   escaped: () => false,
-  even: (v) => whole(v) % 2 === 0,
+  even: (v) => Number(remainder(v, 2)) === 0,
   false: (v) => v === false,
   float: (v) => isNumber(v) && !isInt(v),
   ge: (v, [other]) => compare(v, other, ">=") >= 0,
@@ -41,7 +45,7 @@ const table: Readonly<Record<string, Test>> = {
   ne: (v, [other]) => !equals(v, other),
   none: (v) => v === null,
   number: (v) => isNumber(v) || typeof v === "boolean",
-  odd: (v) => Math.abs(whole(v) % 2) === 1,
+  odd: (v) => Math.abs(Number(remainder(v, 2))) === 1,
   sameas: (v, [other]) => v === other,
   sequence: (v) =>
     typeof v === "string" ||
