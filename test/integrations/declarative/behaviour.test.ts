@@ -352,6 +352,35 @@ test("a next-page token and a partition of many digits go out as they came, in q
   expect(new Set(bodies)).toEqual(new Set([JSON.stringify({ board: long })]));
 });
 
+test("a slip in a template's name ends the read, which would else end at its first page", async () => {
+  const origin = await vendor((_request, response) => json(response, { items: [{ id: 1 }], next: "more" }));
+  const pagination_strategy = { type: "CursorPagination", cursor_value: "{{ respone.next }}" };
+  await expect(read(manifest(origin, { paginator: { ...cursorPages, pagination_strategy } }))).rejects.toThrow(
+    "templates have no 'respone'",
+  );
+});
+
+test("a token that is no text goes into a header as Python writes it, and an empty page has no last record", async () => {
+  const asked: unknown[] = [];
+  const tokens = [true, [1, 2], { a: 1 }];
+  const origin = await vendor(({ headers }, response) => {
+    asked.push(headers["x-after"]);
+    json(response, { items: asked.length > 3 ? [] : [{ id: asked.length }], next: tokens[asked.length - 1] ?? "on" });
+  });
+  const source = manifest(origin, {
+    paginator: {
+      page_token_option: { type: "RequestOption", inject_into: "header", field_name: "X-After" },
+      pagination_strategy: {
+        type: "CursorPagination",
+        cursor_value: "{{ response.next }}",
+        stop_condition: "{{ last_record is none }}",
+      },
+    },
+  });
+  expect((await read(source)).records).toHaveLength(3);
+  expect(asked).toEqual([undefined, "True", "[1, 2]", "{'a': 1}"]);
+});
+
 test("a hostile manifest reaches no private address, no file, and does not pollute", async () => {
   const egress = createEgress();
   onTestFinished(() => egress.close());

@@ -1,6 +1,8 @@
 // Where values go in a request: query, headers, form or JSON body, path. The options of requester, paginator, slices and authenticator are merged.
 import { setField } from "#contract/json-object.ts";
 import { type Context, text } from "../context.ts";
+import { fromJson } from "../jinja/json.ts";
+import { str } from "../jinja/repr.ts";
 import { type Component, isRecord, list, manifestError, requiredText } from "../manifest/component.ts";
 import { mergeFields } from "../read/fields.ts";
 
@@ -26,7 +28,7 @@ export function inject(context: Context, option: Component, value: unknown, part
   }
   const field = name(requiredText(option, "field_name"));
   if (into === "request_parameter") parts.params[field] = value;
-  else if (into === "header") parts.headers[field] = String(value);
+  else if (into === "header") parts.headers[field] = written(value);
   else if (into === "body_data") parts.form[field] = value;
   else if (into === "body_json") parts.json[field] = value;
   else
@@ -34,6 +36,9 @@ export function inject(context: Context, option: Component, value: unknown, part
       `RequestOption.inject_into '${into}' is none of request_parameter, header, body_data, body_json, path`,
     );
 }
+
+/** A value where only text can stand, as Python writes it: `True`, `[1, 2]`. */
+export const written = (value: unknown): string => str(fromJson(value));
 
 function setPath(target: Record<string, unknown>, path: readonly string[], value: unknown): void {
   const [first = "", ...rest] = path;

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { MagicError } from "#contract/errors.ts";
 import { type Context, condition, native, type Slice, sliceVariables, text, type Variables } from "../context.ts";
 import type { HttpResponse } from "../http/client.ts";
-import { emptyParts, inject, type RequestParts } from "../http/options.ts";
+import { emptyParts, inject, type RequestParts, written } from "../http/options.ts";
 import { responseVariables } from "../http/response.ts";
 import { type Component, child, optionalChild, refuseCustom, typeOf } from "../manifest/component.ts";
 
@@ -69,7 +69,7 @@ export function paginatorOf(context: Context, component: Component | undefined):
       if (tokenOption && !asPath && token !== null && token !== undefined) inject(context, tokenOption, token, parts);
       return parts;
     },
-    path: (token) => (asPath && token !== null && token !== undefined && token !== "" ? String(token) : undefined),
+    path: (token) => (asPath && token !== null && token !== undefined && token !== "" ? written(token) : undefined),
   };
 }
 
@@ -111,8 +111,8 @@ function strategyOf(context: Context, component: Component): Strategy {
       let token = native(context, component, component["cursor_value"], variables);
       // An id such as 6488e12 is no number, though it reads like one.
       if (typeof token === "number") {
-        const written = text(context, component, component["cursor_value"], variables);
-        if (String(token) !== written.trim()) token = written;
+        const asText = text(context, component, component["cursor_value"], variables);
+        if (String(token) !== asText.trim()) token = asText;
       }
       const empty =
         token === "" ||
@@ -131,7 +131,7 @@ function variablesOf({ response, decoded, lastRecord, size, asked, slice }: Page
     ...(slice && sliceVariables(slice)),
     ...responseVariables(response),
     ...(decoded === undefined ? {} : { response: decoded }),
-    last_record: lastRecord ?? {},
+    last_record: lastRecord ?? null,
     last_page_size: size,
     ...((asked ?? page_size) === undefined ? {} : { page_size: asked ?? page_size }),
   };
