@@ -311,6 +311,18 @@ test("401 is the credentials', and the vendor's own message is shown", async () 
   });
 });
 
+test("an id beyond 2^53 that a double writes alike keeps its digits in templates, too", async () => {
+  const raw = '{"items": [{"id": 1234567890123456800}, {"id": 1234567890123456789}, {"id": 42}]}';
+  const origin = await vendor((_request, response) => void response.end(raw));
+  const fields = [{ path: ["copy"], value: "{{ record.id }}" }];
+  const { records } = await read(manifest(origin, { transformations: [{ type: "AddFields", fields }] }));
+  expect(records).toEqual([
+    { id: "1234567890123456800", copy: "1234567890123456800" },
+    { id: "1234567890123456789", copy: "1234567890123456789" },
+    { id: 42, copy: 42 },
+  ]);
+});
+
 test("an id beyond 2^53 keeps its digits", async () => {
   const origin = await vendor((_request, response) => response.end('{"items": [{"id": 9007199254740993}]}'));
   expect((await read(manifest(origin))).records).toEqual([{ id: "9007199254740993" }]);
@@ -329,6 +341,18 @@ test("a list that the configuration lacks has no partitions; one value is a list
   expect((await read(source)).records).toEqual([]);
   expect((await read(source, { config: { tickers: "MSFT" } })).records).toEqual([{ id: 1 }]);
   expect(asked).toEqual(["MSFT"]);
+});
+
+test("a partition of no text is asked for without its parameter", async () => {
+  const asked: (string | null)[] = [];
+  const origin = await vendor(({ at }, response) => {
+    asked.push(at.searchParams.get("team"));
+    json(response, { items: [] });
+  });
+  const request_option = { type: "RequestOption", inject_into: "request_parameter", field_name: "team" };
+  const router = { type: "ListPartitionRouter", values: ["", "a", 0], cursor_field: "team", request_option };
+  await read(manifest(origin, { retriever: { partition_router: router } }), { concurrency: 1 });
+  expect(asked).toEqual([null, "a", "0"]);
 });
 
 test("a next-page token and a partition of many digits go out as they came, in query and body", async () => {

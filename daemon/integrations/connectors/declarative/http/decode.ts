@@ -86,7 +86,8 @@ function exactNumbers(this: unknown, _key: string, value: unknown, context?: { s
 }
 
 function isSame(value: number, written: string): boolean {
-  if (Number.isSafeInteger(value) && /^-?\d+$/.test(written)) return true;
+  // A longer one is text even where a double happens to come out alike: an id ending in zeros is of one kind with its neighbours.
+  if (/^-?\d+$/.test(written)) return Number.isSafeInteger(value);
   if (!Number.isFinite(value)) return false;
   const [a, b] = [decimalOf(String(value)), decimalOf(written)];
   return a.digits === b.digits && a.exponent === b.exponent;

@@ -114,7 +114,7 @@ function listRouter(context: Context, component: Component): Partitions {
       const isTemplate = !made && typeof each === "string" && each.includes("{{");
       const value = isTemplate ? native(context, component, each) : each;
       const parts = emptyParts();
-      if (option) inject(context, option, value, parts);
+      if (option && value !== "") inject(context, option, value, parts);
       yield { values: { [field]: value }, extra: {}, parts };
     }
   };
@@ -140,7 +140,7 @@ function substreamRouter(context: Context, component: Component): Partitions {
         const value = valueAt(record, key);
         if (value === undefined || value === null) continue;
         const parts = emptyParts();
-        if (option) inject(context, option, value, parts);
+        if (option && value !== "") inject(context, option, value, parts);
         const extra = Object.fromEntries(extraFields.map((path) => [path.join("."), dpathOne(record, path) ?? null]));
         const embedded = pointer.length ? { embedded: { answer: dpathOne(record, pointer) ?? [] } } : {};
         yield { values: { [field]: value, parent_slice: partition }, extra, parts, ...embedded };
