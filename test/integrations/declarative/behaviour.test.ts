@@ -294,6 +294,18 @@ test("5xx is retried, then told; malformed JSON and a server that hangs are told
   });
 });
 
+test("a line that is no JSON is left out and told of; an answer that breaks off, or has no line, fails", async () => {
+  let body = '{"id": 1}\n{oops\n{"id": 2}\n';
+  const origin = await vendor((_request, response) => void response.end(body));
+  const record_selector = { type: "RecordSelector", extractor: { type: "DpathExtractor", field_path: [] } };
+  const source = manifest(origin, { retriever: { decoder: { type: "JsonlDecoder" }, record_selector } });
+  const told: string[] = [];
+  expect((await read(source, { told })).records).toEqual([{ id: 1 }, { id: 2 }]);
+  expect(told).toEqual([expect.stringContaining("1 of 3 lines of")]);
+  for (body of ['{"id": 1}\n{"id": ', "<html>\n</html>\n"])
+    await expect(read(source)).rejects.toMatchObject({ code: "upstream_error" });
+});
+
 test("an answer may take as long as the manifest says, over a redirect too", async () => {
   const origin = await vendor((request, response) => {
     if (request.at.pathname === "/items") response.writeHead(302, { location: "/slow" }).end();

@@ -13,6 +13,7 @@ export function unreadable(url: string, what: string, error: unknown): MagicErro
   return new MagicError(
     "upstream_error",
     `the answer of ${place(url)} ${what}: ${(error as Error).message.slice(0, 200)}`,
+    { cause: error },
   );
 }
 

@@ -3,7 +3,7 @@ import { isUtf8 } from "node:buffer";
 import { type Component, optionalChild, typeOf } from "../manifest/component.ts";
 import type { Answer } from "./answer.ts";
 import { csvInParts, fileInParts } from "./csv.ts";
-import { decoderOf } from "./decode.ts";
+import { type Decode, decoderOf, type Lost } from "./decode.ts";
 import { gunzip, unzip } from "./unpack.ts";
 
 /** What an answer holds, a part at a time: each value goes through the extractor. */
@@ -13,8 +13,8 @@ const SLICE = 1024 * 1024;
 const NEWLINE = 0x0a;
 
 /** Answers of other forms are one part. */
-export function partsDecoderOf(component: Component | undefined): DecodeParts {
-  return rowsDecoderOf(component) ?? oneOf(decoderOf(component));
+export function partsDecoderOf(component: Component | undefined, lost: Lost): DecodeParts {
+  return rowsDecoderOf(component, lost) ?? oneOf(decoderOf(component, lost));
 }
 
 /** A ResponseToFileExtractor's. */
@@ -24,13 +24,13 @@ export const filePartsOf =
     fileInParts(answer, extractor);
 
 /** Null: the form has no rows. */
-export function rowsDecoderOf(component: Component | undefined): DecodeParts | null {
+export function rowsDecoderOf(component: Component | undefined, lost: Lost): DecodeParts | null {
   if (!component) return null;
   const type = typeOf(component);
-  if (type === "JsonlDecoder") return (answer) => lines(answer, component);
+  if (type === "JsonlDecoder") return (answer) => lines(answer, decoderOf(component, lost));
   if (type === "CsvDecoder") return (answer) => csvInParts(answer, component);
   if (type !== "GzipDecoder" && type !== "ZipfileDecoder") return null;
-  const inner = rowsDecoderOf(optionalChild(component, "decoder"));
+  const inner = rowsDecoderOf(optionalChild(component, "decoder"), lost);
   if (!inner) return null;
   return async function* (answer) {
     const bodies = type === "GzipDecoder" ? [gunzip(answer.body, answer.url)] : unzip(answer.body, answer.url);
@@ -44,9 +44,8 @@ function oneOf(decode: ReturnType<typeof decoderOf>): DecodeParts {
   };
 }
 
-async function* lines(answer: Answer, component: Component): AsyncGenerator<unknown[]> {
+async function* lines(answer: Answer, decode: Decode): AsyncGenerator<unknown[]> {
   const { body } = answer;
-  const decode = decoderOf(component);
   // A character set may have the newline's byte within a character.
   if (!isUtf8(body)) {
     yield decode(answer);

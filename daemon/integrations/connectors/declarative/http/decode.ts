@@ -15,17 +15,21 @@ export type Decode = (response: Answer) => unknown[];
 /** Lines and tags of an answer: each becomes an object, up to a hundred times its own two or three bytes. */
 const MAX_PARTS = 10_000_000;
 
-export function decoderOf(component: Component | undefined): Decode {
+/** Is told of rows that could not be read. */
+export type Lost = (message: string) => void;
+
+/** @param lost absent: a row that cannot be read fails the answer. */
+export function decoderOf(component: Component | undefined, lost?: Lost): Decode {
   const type = component ? typeOf(component) : "JsonDecoder";
   if (type === "JsonDecoder") return (response) => [json(response)];
-  if (type === "JsonlDecoder") return (response) => lines(response).map((line) => parseJson(line, response.url));
+  if (type === "JsonlDecoder") return (response) => jsonLines(response, lost);
   if (type === "IterableDecoder") return (response) => allLines(response).map((record) => ({ record }));
   if (type === "XmlDecoder") return (response) => [xml(response)];
   if (type === "CsvDecoder") return (response) => csv(response, component as Component);
   if (type === "JsonItemsDecoder")
     return (response) => items(json(response), optionalText(component as Component, "items_path") ?? "");
   if (type === "GzipDecoder" || type === "ZipfileDecoder") {
-    const inner = decoderOf(optionalChild(component as Component, "decoder"));
+    const inner = decoderOf(optionalChild(component as Component, "decoder"), lost);
     const open = type === "GzipDecoder" ? (body: Buffer, url: string) => [gunzip(body, url)] : unzip;
     return (response) => open(response.body, response.url).flatMap((body) => inner({ ...response, body }));
   }
@@ -117,7 +121,24 @@ function checkParts(text: string, mark: string, name: string, url: string): void
       throw new MagicError("upstream_error", `the answer of ${place(url)} holds more than ${MAX_PARTS} ${name}`);
 }
 
-const lines = (response: Answer): string[] => allLines(response).filter((line) => line.trim() !== "");
+// A line that is no JSON keeps nobody from the others. Where none is, or the last one breaks off, the answer itself is broken.
+function jsonLines(response: Answer, lost: Lost | undefined): unknown[] {
+  const lines = allLines(response).filter((line) => line.trim() !== "");
+  const ends = response.body.at(-1) === 0x0a;
+  const read: unknown[] = [];
+  let left = 0;
+  for (const [at, line] of lines.entries()) {
+    try {
+      read.push(parseJson(line, response.url));
+    } catch (error) {
+      const broken = at === lines.length - 1 && (!ends || read.length === 0);
+      if (!lost || broken || !(error instanceof MagicError && error.cause !== undefined)) throw error;
+      left++;
+    }
+  }
+  if (left > 0) lost?.(`${left} of ${lines.length} lines of ${place(response.url)} are not JSON: they were left out`);
+  return read;
+}
 
 // Attributes are @name and text is #text, as in xmltodict, which the manifests were written against.
 const parser = new XMLParser({

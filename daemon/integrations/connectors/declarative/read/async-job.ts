@@ -56,7 +56,9 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
   const decode = decoderOf(optionalChild(component, "decoder"));
   const inFile = optionalChild(component, "download_extractor");
   const isFile = inFile !== undefined && typeOf(inFile) === "ResponseToFileExtractor";
-  const decodeFile = isFile ? filePartsOf(inFile) : partsDecoderOf(optionalChild(component, "download_decoder"));
+  const decodeFile = isFile
+    ? filePartsOf(inFile)
+    : partsDecoderOf(optionalChild(component, "download_decoder"), (message) => context.log("warn", message));
   const { extract } = extractorOf(context, (!isFile && inFile) || { type: "DpathExtractor", field_path: [] });
   const number = (field: string): number => Number(native(context, component, component[field] ?? 0)) || 0;
   const statuses = statusesOf(child(component, "status_mapping"));

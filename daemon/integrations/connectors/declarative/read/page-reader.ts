@@ -1,7 +1,7 @@
 // The records of one page: as they came, some rows at a time, or all of its answers at once.
 import type { Slice } from "../context.ts";
 import type { HttpResponse } from "../http/client.ts";
-import { decoderOf } from "../http/decode.ts";
+import { decoderOf, type Lost } from "../http/decode.ts";
 import { type DecodeParts, rowsDecoderOf } from "../http/decode-parts.ts";
 import { type Component, isRecord, typeOf } from "../manifest/component.ts";
 import { createTally, type Page, type PageRecords } from "./paginate.ts";
@@ -48,10 +48,11 @@ export function pageReaderOf(
   selector: Selector,
   properties: QueryProperties | undefined,
   whole: boolean,
+  lost: Lost,
 ): PageReader {
-  const decode = decoderOf(decoder);
+  const decode = decoderOf(decoder, lost);
   // Fields that come in several answers, and pages that begin anew, are put together of whole ones.
-  const inRows = properties || whole ? null : rowsDecoderOf(decoder);
+  const inRows = properties || whole ? null : rowsDecoderOf(decoder, lost);
   const isJson = !decoder || typeOf(decoder) === "JsonDecoder";
   const plain = isJson && !properties && !whole ? selector.plain : null;
 

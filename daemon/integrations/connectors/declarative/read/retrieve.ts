@@ -72,7 +72,8 @@ export function retrieverOf(
   if (reduction && !paginator.resizes)
     throw manifestError("page_size_reduction is for offsets and cursors, by page_size_option");
   const split = reset?.["action"] === "SPLIT_USING_CURSOR";
-  const reader = pageReaderOf(optionalChild(component, "decoder"), selector, properties, reset !== undefined);
+  const lost = (message: string): void => context.log("warn", message);
+  const reader = pageReaderOf(optionalChild(component, "decoder"), selector, properties, reset !== undefined, lost);
   const most = Number((reset && optionalChild(reset, "limits")?.["number_of_records"]) ?? Number.POSITIVE_INFINITY);
 
   async function ask(
