@@ -172,6 +172,16 @@ test.each([
   expect(problemsIn(schema, bad)).toHaveLength(1);
 });
 
+test("of thousands of members each is checked", () => {
+  const names = Array.from({ length: 5_000 }, (_, at) => `p${at}`);
+  const properties = Object.fromEntries(["constructor", ...names].map((name) => [name, { type: "integer" }]));
+  const check = compileSchema(JSON.stringify({ type: "object", properties, additionalProperties: false }));
+  expect(check({}, AT_MOST_MS)).toEqual([]);
+  expect(check(Object.fromEntries(names.map((name) => [name, 1])), AT_MOST_MS)).toEqual([]);
+  const at = (value: unknown) => check(value, AT_MOST_MS)?.map(({ pointer }) => pointer);
+  expect(at({ p0: "1", p1: 1, p4999: "1", p5000: 1 })).toEqual(["/p5000", "/p0", "/p4999"]);
+});
+
 test("a name leads to its schema, wherever that stands", () => {
   const named = { properties: { parts: { items: { $dynamicRef: "#tree" } } }, required: ["name"] };
   for (const word of ["$anchor", "$dynamicAnchor"])

@@ -4,6 +4,7 @@ import { constant, enumeration, uniqueItems } from "./equality.ts";
 import { addFormats } from "./formats.ts";
 import { multipleOf } from "./multiple-of.ts";
 import { prefixItems } from "./prefix-items.ts";
+import { properties } from "./properties.ts";
 import { anchorsOf, toFragment } from "./references.ts";
 import type { Schema } from "./walk.ts";
 
@@ -25,7 +26,8 @@ export function openAjv({ code, ...options }: Options): Ajv2020 {
   const reference = byPlace(definitionOf("$ref").code);
   // A contract's schema is one resource, as an `$id` inside is refused: what is outermost in scope is the only one of its name.
   const own = { $ref: reference, $dynamicRef: reference, enum: enumeration, const: constant };
-  for (const [keyword, ownCode] of Object.entries({ ...own, multipleOf, prefixItems, uniqueItems }))
+  const many = { properties: properties(definitionOf("properties").code) };
+  for (const [keyword, ownCode] of Object.entries({ ...own, ...many, multipleOf, prefixItems, uniqueItems }))
     definitionOf(keyword).code = ownCode;
   return addFormats(ajv);
 }
