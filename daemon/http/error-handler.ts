@@ -1,4 +1,5 @@
 // The one place where an error becomes an answer, and where a server's own fault is logged with its stack.
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type FieldProblem, MagicError } from "#contract/errors.ts";
 import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
@@ -31,11 +32,23 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   if (answer.status >= 500 && known.code !== "draining")
     logger.error("request.failed", { request_id: request.id, code: known.code, ...errorFields(known.cause ?? known) });
   request.span?.set({ error_code: known.code });
-  // Fastify would close the connection under a caller that is still sending, who then sees a reset and no answer.
+  // Fastify would have it closed.
   if (known.code === "payload_too_large") reply.removeHeader("connection");
+  if (known.code !== "draining" && !request.raw.complete) closeAfterBody(request.raw, reply.raw);
   return reply
     .code(answer.status)
     .headers(answer.headers)
     .serializer((value: unknown) => JSON.stringify(value))
     .send(answer.body);
+}
+
+// A caller that is still sending would see a reset and no answer where its connection were closed at once, as Node does for who asks to close.
+function closeAfterBody(request: IncomingMessage, answer: ServerResponse): void {
+  const hasBody = "content-length" in request.headers || "transfer-encoding" in request.headers;
+  if (answer.shouldKeepAlive || !hasBody) return;
+  // Without the header Node says neither that it closes nor that it does not.
+  answer.removeHeader("connection");
+  answer.shouldKeepAlive = true;
+  const close = (): void => void request.socket.end();
+  answer.once("finish", () => (request.closed ? close() : request.once("close", close)));
 }

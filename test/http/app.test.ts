@@ -1,5 +1,5 @@
 import { mkdtemp, rm, stat } from "node:fs/promises";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -202,12 +202,19 @@ test("what is nowhere is told as such, whatever its body", async () => {
   }
 });
 
+/** Rejects where the other side has closed the connection. */
+const written = (socket: Socket, bytes: Buffer): Promise<void> =>
+  new Promise((resolve, reject) => socket.write(bytes, (error) => (error ? reject(error) : resolve())));
+
 test("who sends too much reads why, however long it goes on sending", async () => {
   const head = `POST /v1/things/1 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${app.credentials.local_token}\r\nContent-Type: application/json`;
   const megabyte = Buffer.alloc(1024 * 1024, " ");
-  for (const [framing, before, after] of [
-    ["Content-Length: 83886080", "", ""],
-    ["Transfer-Encoding: chunked", "100000\r\n", "\r\n"],
+  const chunk = ["100000\r\n", "\r\n"] as const;
+  for (const [framing, before = "", after = ""] of [
+    ["Content-Length: 83886080"],
+    ["Content-Length: 83886080\r\nConnection: close"],
+    ["Transfer-Encoding: chunked", ...chunk],
+    ["Transfer-Encoding: chunked\r\nConnection: close", ...chunk],
   ] as const) {
     const socket = connect(Number(new URL(url).port), "127.0.0.1");
     let answer = "";
@@ -215,11 +222,36 @@ test("who sends too much reads why, however long it goes on sending", async () =
     socket.on("data", (chunk) => {
       answer += chunk;
     });
+    socket.on("error", () => {}); // written() tells.
     socket.write(`${head}\r\n${framing}\r\n\r\n`);
     const piece = Buffer.concat([Buffer.from(before), megabyte, Buffer.from(after)]);
-    for (let sent = 0; sent < 80; sent++) await new Promise((done) => socket.write(piece, done));
+    for (let sent = 0; sent < 80; sent++) await written(socket, piece);
     await expect.poll(() => answer, patience).toMatch(/^HTTP\/1\.1 413 /);
     socket.destroy();
+  }
+});
+
+test("who is refused at once, and asked to be closed, reads why behind all that it sends, and is closed", async () => {
+  const length = 16 * 1024 * 1024;
+  for (const [path, status] of [
+    ["/v1/things/1", 401],
+    ["/v1/nothing", 404],
+    ["/v1/auth/token", 413],
+  ] as const) {
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    let answer = "";
+    const ended = new Promise((resolve) => socket.once("end", resolve));
+    socket.setEncoding("latin1");
+    socket.on("data", (chunk) => {
+      answer += chunk;
+    });
+    const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close`;
+    socket.on("error", () => {}); // written() tells.
+    socket.write(`${head}\r\nContent-Length: ${length}\r\n\r\n`);
+    await expect.poll(() => answer, patience).toContain("\r\n\r\n");
+    for (let sent = 0; sent < length; sent += 1024 * 1024) await written(socket, Buffer.alloc(1024 * 1024, " "));
+    await ended;
+    expect(answer).toContain(`HTTP/1.1 ${status} `);
   }
 });
 
