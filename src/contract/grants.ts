@@ -5,7 +5,8 @@ import type { Capability, ControllerContract } from "./controller.ts";
 export type Wish =
   | { readonly capability: "llm:chat" | "kv:read" | "kv:write" }
   | { readonly capability: "http:egress"; readonly url: URL; readonly method: string }
-  | { readonly capability: "db:query" | "secrets:read" | "controller:invoke" | "sync:trigger"; readonly name: string };
+  | { readonly capability: "db:query"; readonly name: string; readonly mode?: "write" }
+  | { readonly capability: "secrets:read" | "controller:invoke" | "sync:trigger"; readonly name: string };
 
 /** Why it may not, and the line that would let it. */
 export interface Refusal {
@@ -48,11 +49,7 @@ function outsideScope(scopes: Scopes, wish: Wish): Refusal | null {
     case "http:egress":
       return unreached(scopes.http ?? [], wish.url, wish.method);
     case "db:query":
-      if (scopes.db?.some((grant) => grant.name === wish.name)) return null;
-      return {
-        why: `it may not query the database ${wish.name}`,
-        add: `scopes: { db: [{ name: ${word(wish.name)}, mode: read }] }`,
-      };
+      return unqueried(scopes.db ?? [], wish.name, wish.mode);
     case "secrets:read":
       return unlisted("secrets", scopes.secrets ?? [], wish.name, `read the secret ${wish.name}`);
     case "controller:invoke":
@@ -62,6 +59,15 @@ function outsideScope(scopes: Scopes, wish: Wish): Refusal | null {
     default:
       return null;
   }
+}
+
+function unqueried(grants: NonNullable<Scopes["db"]>, name: string, mode: "read" | "write" = "read"): Refusal | null {
+  const granted = grants.filter((grant) => grant.name === name);
+  if (granted.some((grant) => mode === "read" || grant.mode === "write")) return null;
+  return {
+    why: `it may ${granted.length > 0 ? "only read" : "not query"} the database ${name}`,
+    add: `scopes: { db: [{ name: ${word(name)}, mode: ${mode} }] }`,
+  };
 }
 
 /** An absent list allows every name. */

@@ -152,7 +152,7 @@ describe("sqlite", () => {
   });
 
   test.each([
-    ["insert into t values (3, 1, 'x', null)", "upstream_error"],
+    ["insert into t values (3, 1, 'x', null)", "capability_denied"],
     ["attach database '/tmp/x.db' as other", "invalid_request"],
     ["/* hidden */ attach database '/tmp/x.db' as other", "invalid_request"],
     ["explain attach database '/tmp/x.db' as other", "upstream_error"],
@@ -163,6 +163,12 @@ describe("sqlite", () => {
     ["commit", "invalid_request"],
   ])("a read grant refuses %s", async (sql, code) => {
     expect(await ask({ db: "lite", sql })).toMatchObject({ code });
+  });
+
+  test("a write that the contract does not declare is told which line declares it, in a transaction as well", async () => {
+    const refused = { code: "capability_denied", message: expect.stringContaining("{ name: lite, mode: write }") };
+    expect(await ask({ db: "lite", sql: "delete from t" })).toMatchObject(refused);
+    expect(await ask({ db: "lite", transaction: ["delete from t"] })).toMatchObject(refused);
   });
 
   test("a whole number is one, and a parameter without a value is no null", async () => {
@@ -517,17 +523,17 @@ describe.skipIf(postgresMissing())("postgres", () => {
   });
 
   test.each([
-    "insert into t (id) values (2)",
-    "with x as (insert into t (id) values (3) returning id) select * from x",
-    "create table u (a int)",
-    "select setval('s', 1)",
-    "do $$ begin insert into t (id) values (4); end $$",
-    "do $$ begin commit; insert into t (id) values (4); end $$",
-    "select set_config('transaction_read_only', 'off', false)",
-    "select 1; insert into t (id) values (5)",
-    "select pg_read_file('/etc/passwd')",
-  ])("a read grant refuses %s", async (sql) => {
-    expect(await ask({ sql })).toMatchObject({ code: "upstream_error" });
+    ["insert into t (id) values (2)", "capability_denied"],
+    ["with x as (insert into t (id) values (3) returning id) select * from x", "capability_denied"],
+    ["create table u (a int)", "capability_denied"],
+    ["select setval('s', 1)", "upstream_error"],
+    ["do $$ begin insert into t (id) values (4); end $$", "capability_denied"],
+    ["do $$ begin commit; insert into t (id) values (4); end $$", "upstream_error"],
+    ["select set_config('transaction_read_only', 'off', false)", "upstream_error"],
+    ["select 1; insert into t (id) values (5)", "upstream_error"],
+    ["select pg_read_file('/etc/passwd')", "upstream_error"],
+  ])("a read grant refuses %s", async (sql, code) => {
+    expect(await ask({ sql })).toMatchObject({ code });
   });
 
   test.each([
@@ -822,12 +828,14 @@ describe.skipIf(mysqlMissing())("mysql", () => {
     expect(await ask({ sql: "select 1 as `__proto__`" })).toMatchObject({ code: "upstream_error" });
   });
 
-  test.each(["insert into t (id) values (2)", "create table u (a int)", "delete from t", "select 1; delete from t"])(
-    "a read grant refuses %s",
-    async (sql) => {
-      expect(await ask({ sql })).toMatchObject({ code: "upstream_error" });
-    },
-  );
+  test.each([
+    ["insert into t (id) values (2)", "capability_denied"],
+    ["create table u (a int)", "capability_denied"],
+    ["delete from t", "capability_denied"],
+    ["select 1; delete from t", "upstream_error"],
+  ])("a read grant refuses %s", async (sql, code) => {
+    expect(await ask({ sql })).toMatchObject({ code });
+  });
 
   test.each([
     "commit",

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { ControllerContract } from "#contract/controller.ts";
 import { readContract } from "#contract/controller-check.ts";
 import { CONTRACT_FILES } from "#contract/controller-files.ts";
-import { databaseMode, refusalOf, refusalText, type Wish } from "#contract/grants.ts";
+import { refusalOf, refusalText, type Wish } from "#contract/grants.ts";
 import { ITERABLE_OUTPUT, isIterableOutput } from "#contract/iterable-output.ts";
 import { schemaErrors } from "#contract/json-schema/value-errors.ts";
 import { problemLine } from "#contract/problem.ts";
@@ -20,7 +20,6 @@ export interface TestContract {
   output(output: unknown): unknown;
   /** Throws `capability_denied` unless the contract declares it. */
   need(wish: Wish): void;
-  mode(database: string): "read" | "write";
 }
 
 /** The contract in a controller's folder. Throws with every problem in it. */
@@ -49,7 +48,6 @@ export function contractIn(folder: string): TestContract {
       const error = new HandlerError("capability_denied", refusalText(contract.name, refusal));
       throw Object.defineProperty(error, "add", { value: refusal.add, enumerable: true });
     },
-    mode: (database) => databaseMode(contract, database) ?? "read",
   };
 }
 

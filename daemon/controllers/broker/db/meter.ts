@@ -51,3 +51,9 @@ export function refused(error: unknown): MagicError {
     cause: error,
   });
 }
+
+/** Whether that is because the session only reads: what SQLite (SQLITE_READONLY), PostgreSQL and MySQL call it. */
+export function refusedAsWrite(error: unknown): boolean {
+  const { errcode, code, errno } = ((error as Error).cause ?? {}) as Record<string, unknown>;
+  return (Number(errcode) & 0xff) === 8 || code === "25006" || errno === 1792;
+}

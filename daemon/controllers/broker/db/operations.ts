@@ -5,6 +5,7 @@ import { listOf, textOf } from "../arguments.ts";
 import type { Session as BrokerSession, Operation } from "../session.ts";
 import type { Databases } from "./databases.ts";
 import type { Driver, Mode, Session } from "./driver.ts";
+import { refusedAsWrite } from "./meter.ts";
 import { checkStatement } from "./statement.ts";
 
 const MAX_TRANSACTIONS = 4;
@@ -88,12 +89,16 @@ export function databaseOperations(
         return within(held.session, signal, () => held.session.query(sql, params));
       });
       held.last = answer.catch(() => {});
-      return { value: await answer };
+      return { value: await declared(broker, name, answer) };
     }
     const driver = await driverFor(broker, name);
     const session = await sessionFor(broker, driver, args);
     try {
-      const answer = await within(session, signal, () => session.query(sql, params));
+      const answer = await declared(
+        broker,
+        name,
+        within(session, signal, () => session.query(sql, params)),
+      );
       if (modeOf(broker, name) === "write") await session.commit();
       return { value: answer };
     } finally {
@@ -167,6 +172,16 @@ export function databaseOperations(
     ["db.commit", finish(true)],
     ["db.rollback", finish(false)],
   ];
+}
+
+/** What the database refused because the contract does not declare it is refused as such, with the line to add. */
+async function declared<T>(broker: BrokerSession, name: string, answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (refusedAsWrite(error)) broker.grants.need({ capability: "db:query", name, mode: "write" });
+    throw error;
+  }
 }
 
 /** A statement that outlives its invocation is ended with its session. */

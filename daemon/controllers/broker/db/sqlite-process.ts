@@ -85,10 +85,10 @@ export async function serveSqlite(file: string, mode: string): Promise<void> {
     try {
       reply = { ok: true, answer: answer(request) };
     } catch (error) {
-      const { message } = error as Error;
+      const { message, errcode } = error as Error & { errcode?: number };
       reply = isMagicError(error)
         ? { ok: false, code: error.code === "limit_exceeded" ? "limit_exceeded" : "invalid_request", message }
-        : { ok: false, code: "upstream_error", message: `the database answered: ${message}` };
+        : { ok: false, code: "upstream_error", message, errcode };
     }
     process.send?.(reply);
   });

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { MagicError } from "#contract/errors.ts";
 import { startedBehind } from "../../cell/standing.ts";
 import { caps, type Driver, type Mode, type QueryAnswer, type Session } from "./driver.ts";
-import { driverValue } from "./meter.ts";
+import { driverValue, refused } from "./meter.ts";
 import { openSlots } from "./slots.ts";
 import { questionMarks } from "./statement.ts";
 
@@ -18,10 +18,13 @@ export type SqliteRequest =
 
 export type SqliteReply =
   | { readonly ok: true; readonly answer: QueryAnswer | null }
+  | { readonly ok: false; readonly code: "limit_exceeded" | "invalid_request"; readonly message: string }
+  /** What the database said. */
   | {
       readonly ok: false;
-      readonly code: "upstream_error" | "limit_exceeded" | "invalid_request";
+      readonly code: "upstream_error";
       readonly message: string;
+      readonly errcode: number | undefined;
     };
 
 /** The descriptor whose other end the daemon holds as long as it lives. */
@@ -127,6 +130,8 @@ function startProcess(file: string, mode: Mode): Process {
   child.on("message", (reply: SqliteReply) => {
     const caller = waiting.shift();
     if (reply.ok) caller?.resolve(reply.answer);
+    else if (reply.code === "upstream_error")
+      caller?.reject(refused(Object.assign(new Error(reply.message), { errcode: reply.errcode })));
     else caller?.reject(new MagicError(reply.code, reply.message));
   });
   child.on("error", (error) => die(error.message));
