@@ -1,8 +1,9 @@
 // What commands find the daemon by, looked after while it serves. A runtime file that somebody removed or damaged is written again:
-// without it the daemon could neither be found nor stopped. A daemon whose state folder is gone (`git clean -fdx`), or the database in
-// it, ends: what it would go on acknowledging is kept nowhere, and another one may own the root by now.
+// without it the daemon could neither be found nor stopped. A daemon whose state folder is gone (`git clean -fdx`), or the database or the
+// lock in it, ends: what it would go on acknowledging is kept nowhere, and another one may own the root by now.
 import { closeSync, fstatSync, openSync, statSync } from "node:fs";
-import type { RuntimeFile } from "#contract/protocol.ts";
+import { join } from "node:path";
+import { type RuntimeFile, runtimeNames } from "#contract/protocol.ts";
 import { runtimeOwner, writeRuntimeFile } from "./runtime-file.ts";
 
 export interface Presence {
@@ -22,8 +23,12 @@ export function watchPresence({ state, database, runtime, end, ending, everyMs =
   const folder = openSync(state, "r");
   // Some file systems count no links of folders.
   const counted = fstatSync(folder).nlink > 0;
-  const placeOfDatabase = () => database && statSync(database, { throwIfNoEntry: false })?.ino;
-  const place = placeOfDatabase();
+  // What stands in the write-ahead log alone, which may be everything, is put into the database when that is closed in order: a log without
+  // a name no later start would read.
+  const files = ["", "-wal", "-shm"].map((suffix) => ({ path: `${database}${suffix}`, reason: "database removed" }));
+  const lock = { path: join(state, runtimeNames.lock), reason: "lock removed" };
+  const placeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.ino;
+  const held = [...(database === undefined ? [] : files), lock].map((file) => ({ ...file, place: placeOf(file.path) }));
   const look = () => {
     if (ending()) return;
     try {
@@ -34,11 +39,11 @@ export function watchPresence({ state, database, runtime, end, ending, everyMs =
         return there?.ino === own.ino && there.dev === own.dev;
       };
       if (!isThere()) return;
-      const removed = placeOfDatabase() !== place;
+      const removed = held.find(({ path, place }) => place !== undefined && placeOf(path) !== place);
       const lost = runtimeOwner(state) === undefined;
       // What is moved between two looks has taken all of it along.
       if (!isThere()) return;
-      if (removed) end("database removed");
+      if (removed) end(removed.reason);
       else if (lost) writeRuntimeFile(state, runtime);
     } catch {
       // A full disk, a folder above that may not be entered for now, a file system of the network: the next look tries again.

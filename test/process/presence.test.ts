@@ -12,11 +12,15 @@ const runtime = { pid: process.pid, pid_started: null, url: "http://127.0.0.1:41
 let state: string;
 let ended: string[];
 let stop: () => void;
+const placed = () => [
+  ...["", "-wal", "-shm"].map((suffix) => `${databaseFile(state)}${suffix}`),
+  join(state, "daemon.lock"),
+];
 beforeEach(() => {
   state = mkdtempSync(join(tmpdir(), "magic-presence-"));
   ended = [];
   writeRuntimeFile(state, runtime);
-  writeFileSync(databaseFile(state), "");
+  for (const path of placed()) writeFileSync(path, "");
   const end = (reason: string) => void ended.push(reason);
   stop = watchPresence({
     state,
@@ -65,4 +69,13 @@ test("a daemon whose database is removed, or another one put in its place, ends"
   writeFileSync(`${databaseFile(state)}.copy`, "");
   renameSync(`${databaseFile(state)}.copy`, databaseFile(state));
   await expect.poll(() => ended).toEqual(["database removed"]);
+});
+
+test.each([
+  ["write-ahead log", 1, "database removed"],
+  ["log's index", 2, "database removed"],
+  ["lock", 3, "lock removed"],
+])("a daemon whose %s is removed ends", async (_name, which, reason) => {
+  rmSync(placed()[which] as string);
+  await expect.poll(() => ended).toEqual([reason]);
 });
