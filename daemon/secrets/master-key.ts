@@ -29,7 +29,7 @@ export function openMasterKey(folder: string): Buffer {
     return read(file) ?? create(folder, file);
   } catch (error) {
     if (error instanceof MagicError) throw error;
-    throw new MagicError("state_unusable", `the master key ${file} cannot be read: ${(error as Error).message}`, {
+    throw new MagicError("state_unusable", `the master key ${file} cannot be used: ${(error as Error).message}`, {
       cause: error,
     });
   }

@@ -590,3 +590,14 @@ test("a copied root takes its anchor along and then has one of its own", async (
   await own.restart();
   expect((await own.app.identity.audit.verify()).valid).toBe(true);
 });
+
+test("a backup of a daemon that runs is proven where the user's state was copied before the database", async () => {
+  const own = await tamper(() => undefined);
+  cpSync(own.home, `${own.home}-backup`, { recursive: true });
+  for (let index = 0; index < 5; index++) await own.call("GET", "/v1/keys");
+  await own.app.close();
+  rmSync(own.home, { recursive: true });
+  renameSync(`${own.home}-backup`, own.home);
+  await own.restart();
+  expect(await own.app.identity.audit.verify()).toMatchObject({ valid: true, problems: [] });
+});
