@@ -10,8 +10,6 @@ import type { FrameSink, WholeBody } from "#daemon/gateway/providers/adapter.ts"
 import { abortSource } from "#shared/abort.ts";
 import type { RawBody } from "./raw-body.ts";
 
-const { STATUS_CODES } = process.getBuiltinModule("node:http");
-
 /** Carries out one completion or embedding request and answers it, past Fastify. Throws what the gateway refuses. */
 export async function answerCall(
   gateway: Gateway,
@@ -46,7 +44,7 @@ export async function answerCall(
   // Bytes that are ready need nothing of what Fastify does with an answer. The head first: should it be refused, the error handler
   // can still answer.
   const raw = reply.raw;
-  writeHead(raw, reply, answer);
+  raw.writeHead(answer.status, headLines(reply, answer));
   reply.hijack();
   if (answer.stream) {
     await answer.stream.pipe(openSink(raw));
@@ -79,31 +77,14 @@ function endReady(): void {
     else raw.end(body.toString("latin1"), "latin1");
 }
 
-/** What no header's value may hold (RFC 9110, section 5.5). */
-const notInHeaders = /[^\t\x20-\x7e\x80-\xff]/;
-
-/** Node's own, which every way of writing a head comes down to: a status line, and headers of which it looks at each. */
-interface HeadWriter extends ServerResponse {
-  _storeHeader(statusLine: string, headers: readonly string[]): void;
-}
-
-// The names are this program's own and the values are looked at all at once: one after the other that costs a fortieth of a call. What the
-// connection needs, Node adds.
-function writeHead(raw: ServerResponse, reply: FastifyReply, { status, headers, body }: GatewayAnswer): void {
-  let lines = "";
-  let values = "";
-  const add = (name: string, value: string) => {
-    lines += `${name}: ${value}\r\n`;
-    values += value;
-  };
+// Names and values in turn: the form that Node writes without looking at each again.
+function headLines(reply: FastifyReply, { headers, body }: GatewayAnswer): string[] {
+  const lines: string[] = [];
   const own = reply.getHeaders();
-  for (const name in own) if (!(name in headers)) add(name, String(own[name]));
-  for (const name in headers) add(name, headers[name] ?? "");
-  if (notInHeaders.test(values)) throw new Error("a header of the answer holds what none may");
-  raw.statusCode = status;
-  raw.statusMessage = STATUS_CODES[status] ?? "";
-  const length = body === undefined ? [] : ["content-length", String(body.length)];
-  (raw as HeadWriter)._storeHeader(`HTTP/1.1 ${status} ${raw.statusMessage}\r\n${lines}`, length);
+  for (const name in own) if (!(name in headers)) lines.push(name, String(own[name]));
+  for (const name in headers) lines.push(name, headers[name] ?? "");
+  if (body !== undefined) lines.push("content-length", String(body.length));
+  return lines;
 }
 
 // A frame goes to the socket as one chunk in one piece: Node would make four of it. Not where the answer is not chunked (HTTP/1.0) or waits
