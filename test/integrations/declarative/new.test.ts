@@ -112,13 +112,13 @@ test("an API at a private address is read where magic.yaml opens it, by new, tes
 }, async () => {
   const root = mkdtempSync(join(sandbox.folder, "project-"));
   const run = (...args: string[]) => sandbox.magic([...args, "--config", config, "--root", root]);
-  const begin = ["connector", "new", "private", "--base-url", `${origin}/v1`, "--auth", "bearer", "--path", "linked"];
+  const begin = ["connector", "new", "private", "--base-url", `${origin}/v1`, "--auth", "bearer", "--path", "numbered"];
   const unread = await run("connector", "read", "stripe", "nothing", "--sandbox");
   expect(unread.stderr).toContain("next: Correct the name or the path that the detail tells.");
   writeFileSync(join(root, "magic.yaml"), "version: 1\n");
   expect((await run(...begin)).stderr).toContain("egress.allow_private in magic.yaml does not list it");
   writeFileSync(join(root, "magic.yaml"), `version: 1\negress: { allow_private: ["${new URL(origin).host}"] }\n`);
-  for (const args of [begin, ["connector", "test", "private"], ["connector", "read", "private", "linked"]]) {
+  for (const args of [begin, ["connector", "test", "private"], ["connector", "read", "private", "numbered"]]) {
     const done = await run(...args);
     expect(done, done.stderr).toMatchObject({ code: 0 });
   }
