@@ -78,7 +78,7 @@ export interface WriteSession {
   readonly committed: CommittedState;
   /** The table's columns, from `begin` on as it altered them; null: it does not exist. Our own (`_magic_...`) are left out. */
   readonly existing: readonly ExistingColumn[] | null;
-  /** The check for values of a column that the run makes as the source declares it. Absent: nothing is changed in one. */
+  /** The check for values of a loose column that the run makes as the source declares it. Absent: nothing is changed in one. */
   fitNew?(column: Column): ValueCheck | null;
   readonly warnings: readonly SyncFailure[];
   /** True where the state lies in a file of its own: the rows may be another place's. */

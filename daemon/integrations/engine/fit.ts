@@ -18,7 +18,7 @@ export interface ExistingColumn extends Column {
 
 export type ValueCheck = (value: Value) => string | null;
 
-/** The fields to be looked at on their way into the columns that are there, and into new ones where `fitNew` says so. */
+/** The fields to be looked at on their way into the columns that are there, and those of loose columns into new ones where `fitNew` says so. */
 export function checksOf(
   columns: readonly Column[],
   existing: readonly ExistingColumn[] | null,
@@ -26,7 +26,7 @@ export function checksOf(
 ): readonly (FieldCheck & { readonly column: string })[] {
   return columns.flatMap((column, at) => {
     const target = existing?.find(({ name }) => name === column.name);
-    const check = target ? checkFor(target, column) : (fitNew?.(column) ?? null);
+    const check = target ? checkFor(target, column) : column.loose && fitNew?.(column);
     return check ? [{ at, column: column.name, check }] : [];
   });
 }

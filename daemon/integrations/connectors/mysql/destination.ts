@@ -137,7 +137,7 @@ function sessionOf(parts: Parts): WriteSession {
     get existing() {
       return existing ? widened(existing.columns, wider).filter(({ name }) => name !== DELETED_AT) : null;
     },
-    fitNew: (column) => (column.loose ? fitOfNew(column) : null),
+    fitNew: fitOfNew,
     warnings: parts.warnings,
     bytes: () => moved,
     rawFormats: [],

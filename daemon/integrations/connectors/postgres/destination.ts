@@ -123,7 +123,7 @@ function sessionOf(parts: Parts): WriteSession {
     get existing() {
       return existing ? widened(existing.columns, wider).filter(({ name }) => name !== DELETED_AT) : null;
     },
-    fitNew: (column) => (column.loose ? checkInto(column) : null),
+    fitNew: checkInto,
     warnings: existing?.filtered ? [hiddenRows(formatObjectName(target))] : [],
     bytes: () => link.bytes(),
     get rawFormats(): readonly RawStream["format"][] {

@@ -39,7 +39,7 @@ export async function takeHorizon(
   const { snapshot, system, timeline, standby } = await currentSnapshot(link);
   const [xmin, xmax] = snapshot.split(":");
   const earlier = horizonOf(before);
-  const behind = standby && !keyed && earlier?.system === system && (earlier.timeline ?? timeline) === timeline;
+  const behind = standby && !keyed && earlier !== null && isOfOneLine(earlier, { system, timeline });
   const taken = (horizon: Horizon) => ({ horizon: behind ? joined(earlier, horizon) : horizon, behind });
   const gone = (earlier?.system === system ? (earlier.parts ?? []) : []).filter((oid) => !current.includes(oid));
   // One that was detached and comes back has been read; what was written into it meanwhile the snapshot tells.
@@ -57,12 +57,25 @@ export async function takeHorizon(
   return taken({ snapshot, system, timeline, seen, parts });
 }
 
+/** No promotion lies between the two: a transaction's number means the same in both. */
+function isOfOneLine(earlier: Horizon, now: Pick<Horizon, "system" | "timeline">): boolean {
+  return earlier.system === now.system && (earlier.timeline ?? now.timeline) === now.timeline;
+}
+
+function boundsOf(snapshot: string): { readonly xmin: bigint; readonly xmax: bigint } {
+  const [xmin = "0", xmax = "0"] = snapshot.split(":");
+  return { xmin: BigInt(xmin), xmax: BigInt(xmax) };
+}
+
+const greater = (one: bigint, other: bigint): bigint => (one > other ? one : other);
+
 /** What either of two horizons of one cluster has seen. */
 function joined(earlier: Horizon, later: Horizon): Horizon {
-  const [before, after] = [earlier, later].map(({ snapshot }) => snapshot.split(":").slice(0, 2).map(BigInt));
-  const [xmin, xmax] = [0, 1].map((at) => [before?.[at] ?? 0n, after?.[at] ?? 0n].reduce((a, b) => (a > b ? a : b)));
+  const [before, after] = [boundsOf(earlier.snapshot), boundsOf(later.snapshot)];
+  const xmin = greater(before.xmin, after.xmin);
+  const xmax = greater(before.xmax, after.xmax);
   // Others have become what every transaction before xmin is: seen.
-  const late = [...earlier.seen, ...later.seen].filter((xid) => BigInt.asIntN(32, BigInt(xid) - (xmin ?? 0n)) >= 0n);
+  const late = [...earlier.seen, ...later.seen].filter((xid) => BigInt.asIntN(32, BigInt(xid) - xmin) >= 0n);
   return { ...later, snapshot: `${xmin}:${xmax}:`, seen: [...new Set(late)] };
 }
 
@@ -80,15 +93,15 @@ export async function unseenSince(
   const earlier = horizonOf(state);
   if (!earlier) return null;
   const { snapshot, system, timeline } = await currentSnapshot(link);
-  if (system === earlier.system && (earlier.timeline ?? timeline) !== timeline) {
+  if (system === earlier.system && !isOfOneLine(earlier, { system, timeline })) {
     if (keyed) return "true";
     throw new MagicError(
       "validation_failed",
       "The source is a standby that was promoted since the last run: what the old primary did last may be gone, the numbers of its transactions are given again, and without a primary key nobody can tell which records are there. Run a full refresh, or name a key.",
     );
   }
-  const then = BigInt(earlier.snapshot.split(":")[0] ?? "0");
-  const now = BigInt(snapshot.split(":")[1] ?? "0");
+  const then = boundsOf(earlier.snapshot).xmin;
+  const now = boundsOf(snapshot).xmax;
   if (system !== earlier.system || now < then || now - then > TOO_OLD) return null;
   const young = since(String(then));
   const seen =
@@ -128,8 +141,7 @@ export async function nothingHappened(link: PostgresLink, state: StreamState | n
   if (!earlier) return false;
   const { snapshot, system, timeline } = await currentSnapshot(link);
   const [xmin, xmax] = earlier.snapshot.split(":");
-  const same = system === earlier.system && (earlier.timeline ?? timeline) === timeline;
-  return same && xmin === xmax && snapshot === earlier.snapshot;
+  return isOfOneLine(earlier, { system, timeline }) && xmin === xmax && snapshot === earlier.snapshot;
 }
 
 /** True where the state was kept of this cluster's very database, a standby's included. */
