@@ -52,10 +52,10 @@ export function useActivity(app: FastifyInstance): Activity {
   };
 }
 
-/** At once where its answer is out, as it may be of one that has not come whole. */
-export function onceAnswered(answer: ServerResponse, then: () => void): void {
-  if (answer.closed) then();
-  else answer.once("close", then);
+/** At once where it is closed: an answer that is out, as it may be of a request that has not come whole, or a request that has. */
+export function onceClosed(message: IncomingMessage | ServerResponse, then: () => void): void {
+  if (message.closed) then();
+  else message.once("close", then);
 }
 
 /** Node tells nothing of a request that was answered before it had come whole, where its connection ends first. */

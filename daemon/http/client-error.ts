@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import type { FastifyReply } from "fastify";
 import { MagicError } from "#contract/errors.ts";
 import { newId } from "#shared/ids.ts";
-import { type NewestOn, onceAnswered } from "./activity.ts";
+import { type NewestOn, onceClosed } from "./activity.ts";
 import { answerFor } from "./error-forms.ts";
 
 const known: Readonly<Record<string, [number, string, string]>> = {
@@ -52,10 +52,10 @@ export function answerMalformed(
   }
   const { raw, request } = before;
   // Its answer comes first: whoever sent it would take this one for it.
-  if (request.raw.complete) onceAnswered(raw, () => answerUnknown(error, socket, tell));
+  if (request.raw.complete) onceClosed(raw, () => answerUnknown(error, socket, tell));
   // What streams breaks off: there is no way to say more.
   else if (raw.headersSent && !raw.writableEnded) socket.destroySoon();
-  else if (raw.writableEnded || withoutBody.has(request.method)) onceAnswered(raw, () => socket.destroySoon());
+  else if (raw.writableEnded || withoutBody.has(request.method)) onceClosed(raw, () => socket.destroySoon());
   else answerCutOff(error, before);
 }
 

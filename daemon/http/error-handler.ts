@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type FieldProblem, MagicError } from "#contract/errors.ts";
 import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
+import { onceClosed } from "./activity.ts";
 import { answerFor, classify, forCaller } from "./error-forms.ts";
 
 /** Answers every error of a route or hook in the form of the route's `config.errors`. */
@@ -49,6 +50,5 @@ function closeAfterBody(request: IncomingMessage, answer: ServerResponse): void 
   // Without the header Node says neither that it closes nor that it does not.
   answer.removeHeader("connection");
   answer.shouldKeepAlive = true;
-  const close = (): void => void request.socket.end();
-  answer.once("finish", () => (request.closed ? close() : request.once("close", close)));
+  answer.once("finish", () => onceClosed(request, () => request.socket.end()));
 }

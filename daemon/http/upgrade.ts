@@ -6,7 +6,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import { isMagicError, MagicError } from "#contract/errors.ts";
 import type { Principal, Scope } from "#contract/identity.ts";
 import type { AuditedCall } from "#daemon/identity/audit/trail.ts";
-import { type NewestOn, onceAnswered } from "./activity.ts";
+import { type NewestOn, onceClosed } from "./activity.ts";
 import { actionOf, claimedEnvironment } from "./audit.ts";
 import { answerFor, forCaller } from "./error-forms.ts";
 import { type Authenticator, checkExposure, remoteOf } from "./guards/authenticate.ts";
@@ -64,7 +64,7 @@ export function useUpgrades(
       }, refused);
     // The answers to requests before it belong before its own, and not among a socket's frames.
     const before = options.newestOn(request.socket);
-    if (before) onceAnswered(before.raw, answer);
+    if (before) onceClosed(before.raw, answer);
     else answer();
   };
   app.server.on("upgrade", onUpgrade);

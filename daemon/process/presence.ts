@@ -25,10 +25,11 @@ export function watchPresence({ state, database, runtime, end, ending, everyMs =
   const counted = fstatSync(folder).nlink > 0;
   // What stands in the write-ahead log alone, which may be everything, is put into the database when that is closed in order: a log without
   // a name no later start would read.
-  const files = ["", "-wal", "-shm"].map((suffix) => ({ path: `${database}${suffix}`, reason: "database removed" }));
+  const parts = database === undefined ? [] : [database, `${database}-wal`, `${database}-shm`];
+  const files = parts.map((path) => ({ path, reason: "database removed" }));
   const lock = { path: join(state, runtimeNames.lock), reason: "lock removed" };
   const placeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.ino;
-  const held = [...(database === undefined ? [] : files), lock].map((file) => ({ ...file, place: placeOf(file.path) }));
+  const held = [...files, lock].map((file) => ({ ...file, place: placeOf(file.path) }));
   const look = () => {
     if (ending()) return;
     try {

@@ -1,5 +1,4 @@
 // AWS Bedrock's Converse API, signed with SigV4 (service `bedrock`) or with an API key as Bearer.
-
 import { AwsV4Signer } from "aws4fetch";
 import { sendableJson } from "#daemon/gateway/format/sendable-json.ts";
 import type { UpstreamRequest } from "#daemon/gateway/upstream/exchange.ts";
