@@ -65,7 +65,7 @@ export function wireIntegrations(foundation: Foundation, origin: () => string): 
   foundation.onClose(() => workers.close());
   const execution = createExecution({
     ...{ ...ends, clock, workers },
-    keeperOf: createKeepers({ storage, secrets, clock }, turns),
+    keeperOf: createKeepers({ storage, secrets, clock }, turns, (id, last) => oauth.renew(id, last)),
     allowPrivate: () => project.current().egress?.allow_private ?? [],
   });
   const webhookSealer = seals.lasting("webhooks");

@@ -17,15 +17,18 @@ export interface HeldTokens {
 }
 
 export interface TokenKeeper {
-  /** Waits for its turn. `grant` names the grant: a digest of the refresh token that the configuration holds. */
-  hold(grant: string): Promise<HeldTokens>;
+  /**
+   * Waits for its turn. `grant` names the grant: a digest of the refresh token that the configuration holds. `last`: the access token
+   * that ended or was refused; who keeps what an authorization in a browser gave gets another one.
+   */
+  hold(grant: string, last?: string): Promise<HeldTokens>;
   /** Resolves when no turn is held: to end before would lose what a vendor is about to answer. `last`: no more turns are given. */
   idle?(last?: boolean): Promise<void>;
 }
 
 /** Worker -> parent; `id` names the turn. */
 export type TokenRequest = { readonly type: "token"; readonly id: number } & (
-  | { readonly ask: "hold"; readonly grant: string }
+  | { readonly ask: "hold"; readonly grant: string; readonly last?: string | undefined }
   | { readonly ask: "save"; readonly token: KeptToken }
   | { readonly ask: "release" }
 );

@@ -1,5 +1,5 @@
 // The tokens of a connection between a worker's process and the one that keeps them durably.
-import { isMagicError, MagicError } from "#contract/errors.ts";
+import { isMagicError, knownCode, MagicError } from "#contract/errors.ts";
 import type { HeldTokens, KeptToken, TokenAnswer, TokenKeeper, TokenRequest } from "#contract/tokens.ts";
 import { createTurns } from "./turns.ts";
 
@@ -36,7 +36,7 @@ export function serveTokens(keeper: TokenKeeper, answer: (answer: TokenAnswer) =
   };
   const handle = async (request: TokenRequest): Promise<KeptToken | null> => {
     if (request.ask === "hold") {
-      const turn = await keeper.hold(request.grant);
+      const turn = await keeper.hold(request.grant, request.last);
       if (ended) turn.release();
       else held.set(request.id, turn);
       return turn.kept;
@@ -69,8 +69,8 @@ export function endable(keeper: TokenKeeper, onTurns: (held: number) => void = (
   const held = new Set<Promise<void>>();
   let closing = false;
   return {
-    async hold(grant) {
-      const turn = await keeper.hold(grant);
+    async hold(grant, last) {
+      const turn = await keeper.hold(grant, last);
       if (closing) {
         turn.release();
         throw new MagicError("interrupted");
@@ -98,17 +98,22 @@ export function askForTokens(send: (request: TokenRequest) => void): {
   readonly tokens: Required<TokenKeeper>;
   handle(answer: TokenAnswer): void;
 } {
-  const waiting = new Map<number, { resolve(kept: KeptToken | null): void; reject(error: Error): void }>();
+  interface Waiting {
+    readonly ask: TokenRequest["ask"];
+    resolve(kept: KeptToken | null): void;
+    reject(error: Error): void;
+  }
+  const waiting = new Map<number, Waiting>();
   let next = 1;
   const ask = (request: TokenRequest): Promise<KeptToken | null> =>
     new Promise((resolve, reject) => {
-      waiting.set(request.id, { resolve, reject });
+      waiting.set(request.id, { ask: request.ask, resolve, reject });
       send(request);
     });
-  const hold = async (grant: string): Promise<HeldTokens> => {
+  const hold = async (grant: string, last?: string): Promise<HeldTokens> => {
     const id = next++;
     return {
-      kept: await ask({ type: "token", id, ask: "hold", grant }),
+      kept: await ask({ type: "token", id, ask: "hold", grant, last }),
       save: async (token) => void (await ask({ type: "token", id, ask: "save", token })),
       release: () => send({ type: "token", id, ask: "release" }),
     };
@@ -118,8 +123,9 @@ export function askForTokens(send: (request: TokenRequest) => void): {
     handle({ id, kept, error }) {
       const asked = waiting.get(id);
       waiting.delete(id);
-      if (error) asked?.reject(new MagicError("internal", `the token could not be kept: ${error.message}`));
-      else asked?.resolve(kept);
+      if (!error) asked?.resolve(kept);
+      else if (asked?.ask === "hold") asked.reject(new MagicError(knownCode(error.code), error.message));
+      else asked?.reject(new MagicError("internal", `the token could not be kept: ${error.message}`));
     },
   };
 }

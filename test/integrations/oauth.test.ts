@@ -561,6 +561,22 @@ test("a refresh keeps the token it has where no new one comes; ends are read as 
   expect([await refreshed({}), await status()]).toEqual([[], "failed"]);
 });
 
+test("a token endpoint that is in a moment's trouble is asked again, one that refuses is not", async () => {
+  const { answers, asked, start, comeBack, daemon } = await hostileServer();
+  answers.push(json({ access_token: "a0", refresh_token: "r0", expires_in: 1 }));
+  const { to } = await comeBack({ state: await start(), code: "c" });
+  answers.push(json({}, 503), (response) => void response.writeHead(429, { "retry-after": "1" }).end());
+  answers.push(json({ access_token: "a1", refresh_token: "r1", expires_in: 1 }));
+  const check = () => daemon.call("POST", `/v1/connections/${to["connection"]}/check`, {}, live);
+  await check();
+  expect(asked.slice(1).map((form) => form.get("refresh_token"))).toEqual(["r0", "r0", "r0"]);
+  answers.push(json({ error: "unauthorized_client" }, 400));
+  expect((await check()).body.health.message).toMatch(/token endpoint refused: unauthorized_client$/);
+  answers.push((response) => void response.writeHead(503, { "retry-after": "60" }).end());
+  expect((await check()).body.health.message).toMatch(/token endpoint refused: answered 503$/);
+  expect(asked.slice(4).map((form) => form.get("refresh_token"))).toEqual(["r1", "r1"]);
+});
+
 test("a connection that is authorized anew while its old grant is being refused stays authorized", async () => {
   const { answers, asked, start, comeBack, daemon, origin } = await hostileServer();
   answers.push(json({ access_token: "a0", refresh_token: "r0", expires_in: 1 }));

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "#test/temporary.ts";
 import { rotatingManifest, rotatingVendor, startRotating, storedConnections } from "./rotation.ts";
-import { ended, trigger } from "./runs.ts";
+import { ended, live, trigger } from "./runs.ts";
 
 test("a rotated token is kept with the connection: shared by runs at the same time, found by the next run, and sealed", async () => {
   const { vendor, root, daemon, newSync } = await startRotating(true);
@@ -19,6 +19,36 @@ test("a rotated token is kept with the connection: shared by runs at the same ti
   expect(vendor).toMatchObject({ granted: 2, reused: 0 });
   await daemon.close();
   expect(JSON.stringify(storedConnections(root))).not.toContain("canary");
+}, 120_000);
+
+test("a connection that was authorized in a browser outlives its access token, however its connector sends it", async () => {
+  const { vendor, root, daemon, made, newSync } = await startRotating(true);
+  const { origin } = vendor;
+  const manifest = JSON.parse(rotatingManifest(origin, false));
+  const api_token = "{{ config['access_token'] }}";
+  const ways = {
+    bearer: { type: "BearerAuthenticator", api_token },
+    key: { type: "ApiKeyAuthenticator", header: "Authorization", api_token: `Bearer ${api_token}` },
+    // It was not authorized there.
+    oauth: { type: "OAuthAuthenticator", token_refresh_endpoint: `${origin}/elsewhere`, refresh_token: "none" },
+  };
+  for (const [provider, authenticator] of Object.entries(ways)) {
+    manifest.streams[0].retriever.requester.authenticator = authenticator;
+    writeFileSync(join(root, "connectors", `${provider}.yaml`), JSON.stringify(manifest));
+    vendor.restart();
+    const source = await made("/v1/connections", {
+      provider,
+      config: { client_id: "magic", authorize_url: `${origin}/authorize`, token_url: `${origin}/token` },
+      credentials: { oauth: true, refresh_token: "refresh-canary-0", access_token: "refused", expires_at: 4e12 },
+    });
+    const [one, two] = [await newSync(`${provider}-one`, source), await newSync(`${provider}-two`, source)];
+    for (const run of await Promise.all([trigger(daemon, one), trigger(daemon, two)]))
+      expect(await ended(daemon, run), provider).toMatchObject({ status: "completed", records_synced: 3 });
+    expect(vendor, provider).toMatchObject({ granted: 1, reused: 0 });
+    vendor.expire();
+    expect((await daemon.call("POST", `/v1/connections/${source}/check`, {}, live)).body.status).toBe("connected");
+    expect(vendor, provider).toMatchObject({ granted: 2, reused: 0 });
+  }
 }, 120_000);
 
 test("without a daemon the same configuration goes on working: the rotated token is kept, sealed, in the user's state folder", async () => {

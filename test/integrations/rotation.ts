@@ -124,15 +124,15 @@ export async function startRotating(updater: boolean) {
     provider: "rotating",
     credentials: { refresh_token: "refresh-canary-0" },
   });
-  const newSync = async (name: string) =>
+  const newSync = async (name: string, from = source) =>
     made("/v1/syncs", {
-      source: { connection: source, object: "items" },
+      source: { connection: from, object: "items" },
       destination: {
         connection: await made("/v1/connections", { provider: "jsonl", config: { path: join(root, `${name}.jsonl`) } }),
         table: "items",
       },
     });
-  return { vendor, root, home, daemon, start, source, newSync };
+  return { vendor, root, home, daemon, start, made, source, newSync };
 }
 
 export function storedConnections(root: string): readonly unknown[] {

@@ -2,6 +2,7 @@
 // in processes of their own. One turn at a time for each connection, shared with the daemon's own refresh.
 import { MagicError } from "#contract/errors.ts";
 import type { KeptToken, TokenKeeper } from "#contract/tokens.ts";
+import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
 import type { Turns } from "#shared/turns.ts";
 import { changeSecret, type SecretPorts } from "./change-secret.ts";
 import type { ConnectionSecret } from "./secret.ts";
@@ -11,13 +12,17 @@ const GRANTS = 8;
 
 export type KeeperOf = (connection: string) => TokenKeeper;
 
-export function createKeepers(ports: SecretPorts, turns: Turns): KeeperOf {
+/** Another access token for a connection that was authorized in a browser, where `last` is still the one that it has. */
+export type Renew = (connection: string, last: string) => Promise<ConnectionRecord>;
+
+export function createKeepers(ports: SecretPorts, turns: Turns, renew: Renew): KeeperOf {
   return (id) => ({
-    async hold(grant) {
+    async hold(grant, last) {
       const release = await turns.take(id);
       try {
         const record = await ports.storage.units.connection.get({ id, environment: "live" });
-        const found = record === null ? null : ports.secrets.read(record);
+        let found = record === null ? null : ports.secrets.read(record);
+        if (last !== undefined && found && isRenewable(found)) found = ports.secrets.read(await renew(id, last));
         const kept = (token: KeptToken) => (held: ConnectionSecret) =>
           held.place === found?.place ? withToken(held, grant, token) : held;
         return {
@@ -31,6 +36,10 @@ export function createKeepers(ports: SecretPorts, turns: Turns): KeeperOf {
       }
     },
   });
+}
+
+function isRenewable({ credentials: { oauth, refresh_token } }: ConnectionSecret): boolean {
+  return oauth === true && typeof refresh_token === "string";
 }
 
 // What the provider's authorization gave stands in the credentials; what a configuration began with, beside them.

@@ -26,10 +26,10 @@ import {
   type OAuthProvider,
   oauthProvider,
 } from "./provider.ts";
-import { createRefresher } from "./refresh.ts";
+import { createRefresher, type Refresher } from "./refresh.ts";
 import { GrantRefused, grantedBy, requestTokens, revokeToken, type Tokens } from "./token-endpoint.ts";
 
-export interface OAuth {
+export interface OAuth extends Refresher {
   start(
     principal: Principal,
     input: StartOAuth,
@@ -40,8 +40,6 @@ export interface OAuth {
    * @throws MagicError `invalid_request` for a state that is unknown, used or too old.
    */
   callback(query: OAuthCallbackQuery): Promise<{ location: string; connection: string | null }>;
-  /** The connection with an access token that is good for a minute at least. Callers at the same time share one refresh. */
-  fresh(connection: ConnectionRecord): Promise<ConnectionRecord>;
   /** Tells the provider that the grant is over; never fails. */
   revoke(connection: ConnectionRecord): Promise<void>;
 }
@@ -150,7 +148,7 @@ export function createOAuth(options: OAuthOptions): OAuth {
       }
     },
 
-    fresh: createRefresher({ ...options, providerOf }),
+    ...createRefresher({ ...options, providerOf }),
 
     async revoke(connection) {
       try {

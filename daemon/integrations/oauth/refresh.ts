@@ -22,26 +22,37 @@ export interface RefreshOptions {
 }
 
 const FRESH_FOR_MS = 60_000;
+/** A run of hours must not end, and a connection not be said to have failed, for a token endpoint that was busy once. */
+const TRIES = 4;
 
-/** What it gives answers with the connection, its access token good for a minute at least. */
-export function createRefresher(options: RefreshOptions): (connection: ConnectionRecord) => Promise<ConnectionRecord> {
+export interface Refresher {
+  /** The connection, its access token good for a minute at least. Callers at the same time share one refresh. */
+  fresh(connection: ConnectionRecord): Promise<ConnectionRecord>;
+  /** The connection with another access token than `last`, which ended or was refused. For who has the turn at its tokens. */
+  renew(id: string, last: string): Promise<ConnectionRecord>;
+}
+
+export function createRefresher(options: RefreshOptions): Refresher {
   const { egress, secrets, clock, turns, providerOf, onEvents } = options;
   const connections = options.storage.units.connection;
   const refreshing = new Map<string, Promise<ConnectionRecord>>();
   const environment = "live" as const;
 
-  return (connection) => {
-    const { credentials } = secrets.read(connection);
-    const renewable = credentials["oauth"] === true && typeof credentials["refresh_token"] === "string";
-    if (!renewable || isFresh(credentials)) return Promise.resolve(connection);
-    let under = refreshing.get(connection.id);
-    if (under === undefined) {
-      under = inTurn(turns, connection.id, () => refresh(connection.id)).finally(() =>
-        refreshing.delete(connection.id),
-      );
-      refreshing.set(connection.id, under);
-    }
-    return under;
+  return {
+    fresh(connection) {
+      const { credentials } = secrets.read(connection);
+      const renewable = credentials["oauth"] === true && typeof credentials["refresh_token"] === "string";
+      if (!renewable || isFresh(credentials)) return Promise.resolve(connection);
+      let under = refreshing.get(connection.id);
+      if (under === undefined) {
+        under = inTurn(turns, connection.id, () => refresh(connection.id, isFresh)).finally(() =>
+          refreshing.delete(connection.id),
+        );
+        refreshing.set(connection.id, under);
+      }
+      return under;
+    },
+    renew: (id, last) => refresh(id, ({ access_token }) => access_token !== last),
   };
 
   function isFresh({ expires_at }: Settings["credentials"]): boolean {
@@ -49,15 +60,15 @@ export function createRefresher(options: RefreshOptions): (connection: Connectio
   }
 
   // The rotated token is durable before anybody gets the new access token: a crash between the two must not lose the grant.
-  async function refresh(id: string): Promise<ConnectionRecord> {
+  async function refresh(id: string, isGood: (held: Settings["credentials"]) => boolean): Promise<ConnectionRecord> {
     const current = await connections.get({ id, environment });
     if (current === null) throw missing("connection", id);
     const { config, credentials, place } = secrets.read(current);
-    if (isFresh(credentials)) return current;
+    if (isGood(credentials)) return current;
     const provider = await providerOf(current.provider, secrets.resolve({ config, credentials }));
     try {
       const grant = { grant_type: "refresh_token", refresh_token: String(credentials["refresh_token"]) };
-      const tokens = await requestTokens(egress, provider, grant, clock.now());
+      const tokens = await requestTokens(egress, provider, grant, clock.now(), TRIES);
       return await changeSecret(options, id, (held) =>
         held.place === place ? { ...held, credentials: { ...held.credentials, ...grantedBy(tokens) } } : held,
       );

@@ -1,8 +1,11 @@
 // The token and revocation endpoints: RFC 6749 sections 4.1.3 and 6, RFC 7636, RFC 7009. Everything goes through the egress guard.
+import { setTimeout } from "node:timers/promises";
 import { MagicError } from "#contract/errors.ts";
 import { isObject } from "#contract/json-object.ts";
 import type { Egress } from "#daemon/egress/egress.ts";
+import type { EgressResponse } from "#daemon/egress/request.ts";
 import { formsOf, redactor } from "#shared/redact.ts";
+import { retryAfterSeconds } from "../retry-after.ts";
 import type { OAuthProvider } from "./provider.ts";
 
 export interface Tokens {
@@ -18,14 +21,20 @@ export interface Tokens {
 /** The provider says that the grant is no longer good: it must be authorized anew. */
 export class GrantRefused extends Error {}
 
-/** @throws GrantRefused for `invalid_grant`, MagicError `upstream_error` and those of egress otherwise. */
+/**
+ * `tries`: at a token endpoint that is in a moment's trouble.
+ *
+ * @throws GrantRefused for `invalid_grant`, MagicError `upstream_error` and those of egress otherwise.
+ */
 export async function requestTokens(
   egress: Egress,
   provider: OAuthProvider,
   grant: Readonly<Record<string, string>>,
   now: number,
+  tries = 1,
 ): Promise<Tokens> {
-  const { status, headers, body } = await post(egress, provider, provider.tokenUrl, grant);
+  const ask = () => post(egress, provider, provider.tokenUrl, grant);
+  const { status, headers, body } = await patiently(ask, now, tries);
   const document = readObject(body, headers["content-type"]);
   // Its words go to logs, health and browsers; what it was sent it may quote.
   const secrets = [provider.clientSecret, grant["code"], grant["code_verifier"], grant["refresh_token"]];
@@ -48,6 +57,21 @@ export async function requestTokens(
     scope: typeof document?.["scope"] === "string" ? document["scope"] : null,
     answer: document ?? {},
   };
+}
+
+/** Others wait for the same token meanwhile. */
+const PATIENCE_MS = 10_000;
+
+async function patiently(ask: () => Promise<EgressResponse>, now: number, tries: number): Promise<EgressResponse> {
+  const begun = performance.now();
+  for (let made = 1; ; made++) {
+    const answer = await ask();
+    const passing = answer.status >= 500 || answer.status === 429 || answer.status === 408;
+    const askedMs = 1000 * (retryAfterSeconds(answer.headers["retry-after"], now) ?? 0);
+    const pauseMs = Math.max(askedMs, 250 * 2 ** made);
+    if (!passing || made >= tries || performance.now() - begun + pauseMs > PATIENCE_MS) return answer;
+    await setTimeout(pauseMs);
+  }
 }
 
 // Besides RFC 6749's: GitHub and Slack, with status 200; HubSpot, in a member of its own.

@@ -13,6 +13,7 @@ import {
 } from "../manifest/component.ts";
 import { fieldAt } from "../read/fields.ts";
 import { type Authenticator, bearer, type Login } from "./authenticator.ts";
+import { lastingToken, renewHeld } from "./held.ts";
 import { jwt } from "./jwt.ts";
 import { oauth } from "./oauth.ts";
 import { inject, type RequestParts } from "./options.ts";
@@ -21,20 +22,22 @@ import { tokenPool } from "./token-pool.ts";
 
 type Build = (context: Context, component: Component, login: Login) => Authenticator;
 
-const fixed = (apply: (parts: RequestParts) => void): Authenticator => ({
+// What the configuration holds, as it is.
+const fixed = (context: Context, apply: (parts: RequestParts) => void): Authenticator => ({
   apply: async (parts) => {
+    const token = await lastingToken(context);
     apply(parts);
-    return undefined;
+    return token;
   },
-  refresh: async () => false,
+  refresh: (used) => renewHeld(context, used),
 });
 
 const builders: Readonly<Record<string, Build>> = {
-  NoAuth: () => fixed(() => {}),
+  NoAuth: (context) => fixed(context, () => {}),
   BearerAuthenticator: (context, component) =>
-    fixed((parts) => bearer(parts, text(context, component, component["api_token"]))),
+    fixed(context, (parts) => bearer(parts, text(context, component, component["api_token"]))),
   BasicHttpAuthenticator: (context, component) =>
-    fixed((parts) => {
+    fixed(context, (parts) => {
       const pair = `${text(context, component, component["username"])}:${text(context, component, component["password"])}`;
       parts.headers["Authorization"] = `Basic ${Buffer.from(pair, "utf8").toString("base64")}`;
     }),
@@ -48,7 +51,7 @@ const builders: Readonly<Record<string, Build>> = {
 };
 
 export function authenticatorOf(context: Context, component: Component | undefined, login: Login): Authenticator {
-  if (!component) return fixed(() => {});
+  if (!component) return fixed(context, () => {});
   const type = typeOf(component) === "Bearer" ? "BearerAuthenticator" : typeOf(component);
   const build = Object.hasOwn(builders, type) ? builders[type] : undefined;
   return build ? build(context, component, login) : refuseCustom(component);
@@ -61,7 +64,7 @@ function apiKey(context: Context, component: Component): Authenticator {
     field_name: requiredText(component, "header"),
   };
   const withParameters = { $parameters: component["$parameters"] ?? {}, ...option };
-  return fixed((parts) =>
+  return fixed(context, (parts) =>
     inject(context, withParameters, text(context, component, component["api_token"] ?? ""), parts),
   );
 }

@@ -17,6 +17,7 @@ import { fieldAt } from "../read/fields.ts";
 import { type Authenticator, bearer } from "./authenticator.ts";
 import type { HttpRequest, HttpResponse } from "./client.ts";
 import { decoderOf } from "./decode.ts";
+import { heldToken } from "./held.ts";
 import { signedToken } from "./jwt.ts";
 import { formBody } from "./options.ts";
 import { responseVariables } from "./response.ts";
@@ -78,13 +79,6 @@ export function oauth(context: Context, component: Component): Authenticator {
     },
     refresh: (used) => (endpoint ? tokens.renew(used) : Promise.resolve(false)),
   };
-}
-
-// A connection that was authorized in a browser: the daemon keeps its tokens, and gives one that is fresh. Where a refresh token is
-// good once, getting another one here would use up the daemon's.
-function heldToken({ oauth: authorized, access_token, expires_at }: Context["config"]): Token | undefined {
-  if (authorized !== true || typeof access_token !== "string") return undefined;
-  return { value: access_token, expiresAt: typeof expires_at === "number" ? expires_at : Number.POSITIVE_INFINITY };
 }
 
 // Beside a refresh token that is good once stands the access token that came with it, as long as it lasts.

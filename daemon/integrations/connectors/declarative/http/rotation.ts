@@ -23,7 +23,7 @@ export async function refreshInTurn(
   request: (refreshToken: string) => Promise<Token & { readonly refreshToken: string }>,
 ): Promise<Token> {
   const digest = createHash("sha256").update(JSON.stringify(["refresh", configured, ...of]));
-  const turn = await context.tokens.hold(digest.digest("hex"));
+  const turn = await context.tokens.hold(digest.digest("hex"), last?.value);
   try {
     // It may have been a long wait: a run that was ended meanwhile must begin nothing.
     context.signal.throwIfAborted();
