@@ -238,6 +238,23 @@ test("only what was subscribed to is sent: a failed check of a live connection",
   expect(receiver.received).toHaveLength(2);
 });
 
+test("an event of a connection with much to say of itself is below 20 kB, and its ids are whole", async () => {
+  const { receiver, call } = await setUp();
+  for (const letter of ["a", "漢", "\u0001"]) {
+    const names = Array.from({ length: 50 }, (_, index) => String(index).padEnd(60, letter));
+    const { body: connection } = await call("POST", "/v1/connections", {
+      ...{ provider: "postgres", config: { url: "postgres://u@127.0.0.1:1/db" } },
+      metadata: Object.fromEntries(names.map((name) => [name, letter.repeat(1000)])),
+    });
+    const before = receiver.received.length;
+    await call("POST", `/v1/connections/${connection.id}/check`);
+    await vi.waitFor(() => expect(receiver.received).toHaveLength(before + 1), 20_000);
+    const [received] = receiver.received.slice(-1) as [Received];
+    expect(Buffer.byteLength(received.body)).toBeLessThan(20_000);
+    expect(JSON.parse(received.body).data.connection).toMatchObject({ id: connection.id, status: "failed" });
+  }
+});
+
 test("what a check found of settings that were changed meanwhile says nothing about the new ones", async () => {
   const { call, receiver, daemon } = await setUp();
   const held = createServer().listen(0, "127.0.0.1");

@@ -1,4 +1,5 @@
 // Webhook subscriptions and their deliveries. An event becomes deliveries in the unit that caused it.
+import { isObject } from "#contract/json-object.ts";
 import type { Environment } from "#contract/protocol.ts";
 import type { DeliveryStatus } from "#contract/states.ts";
 import { newId } from "#shared/ids.ts";
@@ -135,15 +136,27 @@ async function put(db: Db, { webhookId, environment, eventId, type, data, now }:
   return { ...delivery, attempts: [] };
 }
 
-// Standard Webhooks asks for less than 20 kB. What can be long are texts: messages, and a caller's own metadata.
+/** No text is cut shorter: ids have 31 characters. */
+const LEAST_TEXT = 40;
+/** No list, and no object, is cut shorter: a run has 18 members. */
+const LEAST_MEMBERS = 25;
+
+// Standard Webhooks asks for less than 20 kB. What can be long are texts (messages, and a caller's own metadata); then, in an alphabet whose
+// letters take many bytes, the metadata's names; and lists of warnings.
 function payloadOf(event: object): string {
-  for (const longest of [Number.POSITIVE_INFINITY, 4_000, 1_000, 300, 100, 30]) {
-    const text = JSON.stringify(event, (_, value: unknown) =>
-      typeof value === "string" && value.length > longest ? `${value.slice(0, longest).toWellFormed()}...` : value,
-    );
-    if (Buffer.byteLength(text) < MAX_PAYLOAD || longest === 30) return text;
+  for (const longest of [Number.POSITIVE_INFINITY, 4_000, 1_000, 300, 100, LEAST_TEXT]) {
+    const text = JSON.stringify(event, shortening(longest, Number.POSITIVE_INFINITY));
+    if (Buffer.byteLength(text) < MAX_PAYLOAD) return text;
   }
-  return "";
+  return JSON.stringify(event, shortening(LEAST_TEXT, LEAST_MEMBERS));
+}
+
+function shortening(longest: number, most: number): (key: string, value: unknown) => unknown {
+  return (_, value) => {
+    if (typeof value === "string" && value.length > longest) return `${value.slice(0, longest).toWellFormed()}...`;
+    if (Array.isArray(value)) return value.slice(0, most);
+    return isObject(value) ? Object.fromEntries(Object.entries(value).slice(0, most)) : value;
+  };
 }
 
 // One job for each webhook: it sends what is due there, so that one receiver's deliveries wait for no other's.
