@@ -6,6 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import Provider from "oidc-provider";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createEgress } from "#daemon/egress/egress.ts";
+import { createCatalogue } from "#daemon/integrations/catalogue/catalogue.ts";
 import { connectionSecrets } from "#daemon/integrations/connections/secret.ts";
 import { createSharedTurns } from "#daemon/integrations/connections/shared-turns.ts";
 import { createOAuth } from "#daemon/integrations/oauth/oauth.ts";
@@ -214,6 +215,18 @@ test("a refusal at the provider reaches the caller's callback; a sandbox caller 
     detail: "must be an http or https URL without credentials",
   });
   expect(known.body.authorization_url).toMatch(/^https:\/\/login\.salesforce\.com\/services\/oauth2\/authorize\?/);
+});
+
+test("a Salesforce sandbox is authorized, and its tokens are asked for, at its own login host", async () => {
+  const definition = await createCatalogue().oauth("salesforce");
+  const at = (config: object) => oauthProvider(definition ?? {}, { client_id: "c", ...config }, {});
+  const path = "/services/oauth2";
+  expect(at({ login_host: "test.salesforce.com" })).toMatchObject({
+    authorizeUrl: `https://test.salesforce.com${path}/authorize`,
+    tokenUrl: `https://test.salesforce.com${path}/token`,
+    revokeUrl: `https://test.salesforce.com${path}/revoke`,
+  });
+  expect(at({}).tokenUrl).toBe(`https://login.salesforce.com${path}/token`);
 });
 
 // Authorizations over a daemon's storage, without the daemon's own use of them.

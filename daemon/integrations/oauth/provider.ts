@@ -20,7 +20,7 @@ export interface OAuthProvider {
   readonly learned: Readonly<Record<string, string>>;
 }
 
-/** `metadata.magic.oauth` of a manifest. `{name}` in a URL is the config's member of that name. */
+/** `metadata.magic.oauth` of a manifest. `{name}` in a URL is the config's member of that name, `{name|text}` the text where there is none. */
 export interface OAuthDefinition {
   readonly authorize_url?: string;
   readonly token_url?: string;
@@ -94,7 +94,9 @@ function readers(definition: OAuthDefinition, config: Settings, credentials: Set
   };
   const url = (name: "authorize_url" | "token_url" | "revoke_url"): string | null =>
     setting(name) ??
-    definition[name]?.replace(/\{(\w+)\}/g, (_, key: string) => encodeURIComponent(setting(key) ?? "")) ??
+    definition[name]?.replace(/\{(\w+)(?:\|([^}]*))?\}/g, (_, key: string, otherwise = "") =>
+      encodeURIComponent(setting(key) ?? otherwise),
+    ) ??
     null;
   return { setting, url };
 }
