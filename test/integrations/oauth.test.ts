@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import Provider from "oidc-provider";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { MagicError } from "#contract/errors.ts";
 import { createEgress } from "#daemon/egress/egress.ts";
 import { createCatalogue } from "#daemon/integrations/catalogue/catalogue.ts";
 import { connectionSecrets } from "#daemon/integrations/connections/secret.ts";
@@ -230,8 +231,12 @@ test("a Salesforce sandbox is authorized, and its tokens are asked for, at its o
 });
 
 // Authorizations over a daemon's storage, without the daemon's own use of them.
-function over({ app, home, root }: TestDaemon, address: string, id: string, turns: Turns = createTurns()) {
-  const { storage } = app;
+function over(
+  { app, home, root }: TestDaemon,
+  address: string,
+  id: string,
+  { turns = createTurns(), storage = app.storage }: { turns?: Turns; storage?: typeof app.storage } = {},
+) {
   const seal = (purpose: string) => createSealer(openMasterKey(home), purpose);
   const secrets = connectionSecrets(seal("connections"), () => undefined);
   const egress = createEgress({ allowPrivate: () => [address] });
@@ -615,6 +620,46 @@ test("a connection that is authorized anew while its old grant is being refused 
   expect([record.status, secrets.read(record).credentials["refresh_token"]]).toEqual(["connected", "r1"]);
 });
 
+test("what a refresh brought while storage was away is stored when it is back, and not asked for again", async () => {
+  const { answers, asked, start, comeBack, daemon, origin } = await hostileServer();
+  answers.push(json({ access_token: "a0", refresh_token: "r0", expires_in: 1 }));
+  const { connection = "" } = (await comeBack({ state: await start(), code: "c" })).to;
+  const { storage } = daemon.app;
+  let away = true;
+  const connections = new Proxy(storage.units.connection, {
+    get: (units, name) =>
+      away && name === "update"
+        ? () => Promise.reject(new MagicError("storage_unavailable"))
+        : Reflect.get(units, name),
+  });
+  const units = new Proxy(storage.units, {
+    get: (all, name) => (name === "connection" ? connections : Reflect.get(all, name)),
+  });
+  const { oauth, stored, secrets } = over(daemon, new URL(origin).host, connection, { storage: { ...storage, units } });
+  answers.push(json({ access_token: "a1", refresh_token: "r1", expires_in: 3600 }));
+  await expect(oauth.fresh(await stored())).rejects.toMatchObject({ code: "storage_unavailable" });
+  away = false;
+  const { credentials } = secrets.read(await oauth.fresh(await stored()));
+  expect(credentials).toMatchObject({ access_token: "a1", refresh_token: "r1" });
+  expect(secrets.read(await stored()).credentials).toEqual(credentials);
+  expect(asked).toHaveLength(2);
+});
+
+test("what a refresh brings for a connection that is deleted meanwhile is given back", async () => {
+  const { answers, asked, start, comeBack, daemon } = await hostileServer();
+  answers.push(json({ access_token: "a0", refresh_token: "r0", expires_in: 1 }));
+  const { connection = "" } = (await comeBack({ state: await start(), code: "c" })).to;
+  const { promise: gone, resolve: go } = Promise.withResolvers<void>();
+  answers.push((response) => void gone.then(() => json({ access_token: "a1", refresh_token: "r1" })(response)));
+  const checked = daemon.call("POST", `/v1/connections/${connection}/check`, {}, live);
+  await vi.waitFor(() => expect(asked).toHaveLength(2), 20_000);
+  for (let more = 0; more < 2; more++) answers.push(json({}));
+  expect((await daemon.call("DELETE", `/v1/connections/${connection}`, undefined, live)).status).toBe(200);
+  go();
+  expect((await checked).status).toBe(404);
+  expect(asked.slice(2).map((form) => form.get("token"))).toEqual(["r0", "r1"]);
+});
+
 test("what is granted anew for a connection that is deleted meanwhile is given back", async () => {
   const { answers, asked, start, comeBack, daemon } = await hostileServer();
   answers.push(json({ access_token: "a0" }));
@@ -723,7 +768,7 @@ test("daemons that share a database use a refresh token once", async () => {
   const each = [1, 2].map(() => {
     const presence = createPresence({ units, dialect: "postgres" }, systemClock);
     onTestFinished(presence.close);
-    return over(daemon, new URL(origin).host, connection, turnsOf(presence));
+    return over(daemon, new URL(origin).host, connection, { turns: turnsOf(presence) });
   });
   // A third one was killed while it refreshed.
   await turnsOf({ process: "proc_killed", announce: async () => {} }).take(connection);

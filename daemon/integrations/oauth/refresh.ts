@@ -1,5 +1,5 @@
 // Access tokens of connections in use: refreshed before they end, by one for all who need one.
-import { MagicError } from "#contract/errors.ts";
+import { isMagicError, MagicError } from "#contract/errors.ts";
 import type { Egress } from "#daemon/egress/egress.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
@@ -9,7 +9,7 @@ import { changeSecret } from "../connections/change-secret.ts";
 import type { ConnectionSecrets, Settings } from "../connections/secret.ts";
 import { missing } from "../missing.ts";
 import type { OAuthProvider } from "./provider.ts";
-import { GrantRefused, grantedBy, requestTokens } from "./token-endpoint.ts";
+import { GrantRefused, grantedBy, requestTokens, revokeToken, type Tokens } from "./token-endpoint.ts";
 
 export interface RefreshOptions {
   readonly storage: Storage;
@@ -36,6 +36,8 @@ export function createRefresher(options: RefreshOptions): Refresher {
   const { egress, secrets, clock, turns, providerOf, onEvents } = options;
   const connections = options.storage.units.connection;
   const refreshing = new Map<string, Promise<ConnectionRecord>>();
+  /** What came for a connection's refresh token and could not be stored, as storage was away: the vendor knows only this now. */
+  const unsaved = new Map<string, Tokens>();
   const environment = "live" as const;
 
   return {
@@ -66,13 +68,18 @@ export function createRefresher(options: RefreshOptions): Refresher {
     const { config, credentials, place } = secrets.read(current);
     if (isGood(credentials)) return current;
     const provider = await providerOf(current.provider, secrets.resolve({ config, credentials }));
+    const used = String(credentials["refresh_token"]);
     try {
-      const grant = { grant_type: "refresh_token", refresh_token: String(credentials["refresh_token"]) };
-      const tokens = await requestTokens(egress, provider, grant, clock.now(), TRIES);
-      return await changeSecret(options, id, (held) =>
+      const grant = { grant_type: "refresh_token", refresh_token: used };
+      const tokens = unsaved.get(id + used) ?? (await requestTokens(egress, provider, grant, clock.now(), TRIES));
+      unsaved.set(id + used, tokens);
+      const saved = await changeSecret(options, id, (held) =>
         held.place === place ? { ...held, credentials: { ...held.credentials, ...grantedBy(tokens) } } : held,
       );
+      unsaved.delete(id + used);
+      return saved;
     } catch (error) {
+      if (isMagicError(error) && error.code === "not_found") await giveBack(provider, id + used);
       if (!(error instanceof GrantRefused)) throw error;
       const message = "The provider withdrew its authorization: authorize the connection again.";
       const now = rfc3339(clock.now());
@@ -81,5 +88,12 @@ export function createRefresher(options: RefreshOptions): Refresher {
       onEvents();
       throw new MagicError("upstream_error", message, { cause: error });
     }
+  }
+
+  // The connection was deleted meanwhile: what its deletion gave back was the token before.
+  async function giveBack(provider: OAuthProvider, grant: string): Promise<void> {
+    const token = unsaved.get(grant)?.refresh_token;
+    unsaved.delete(grant);
+    if (token) await revokeToken(egress, provider, token).catch(() => undefined);
   }
 }
