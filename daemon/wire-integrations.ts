@@ -24,6 +24,7 @@ import { takeOverStates } from "./integrations/live/former-states.ts";
 import { manifestText, projectConnectors } from "./integrations/live/manifests.ts";
 import { keepSpare } from "./integrations/live/spare-worker.ts";
 import { createOAuth } from "./integrations/oauth/oauth.ts";
+import { wayToProviders } from "./integrations/oauth/way-out.ts";
 import { createLiveRuns } from "./integrations/syncs/live-runs.ts";
 import { createSyncs } from "./integrations/syncs/syncs.ts";
 import { createDeliveries, defaultSettings } from "./integrations/webhooks/deliveries.ts";
@@ -47,8 +48,11 @@ export function wireIntegrations(foundation: Foundation, origin: () => string): 
   const seed = (): number => project.current().environment?.seed ?? 1;
   const jobs = createJobs({ storage, clock, logger, presence });
   foundation.onClose(() => jobs.stop());
-  const egress = createEgress({ allowPrivate: () => project.current().egress?.allow_private ?? [] });
+  const allowPrivate = (): readonly string[] => project.current().egress?.allow_private ?? [];
+  const egress = createEgress({ allowPrivate });
   foundation.onClose(() => egress.close());
+  const toProviders = wayToProviders(foundation.env["MAGIC_HTTP_REWRITE"], allowPrivate);
+  foundation.onClose(() => toProviders.close());
   const catalogue = createCatalogue(projectConnectors(foundation.root));
   // Only what magic.yaml declares under `secrets` can be referred to: a caller of the API must not read the environment.
   const secrets = connectionSecrets(seals.lasting("connections"), (kind, name) =>
@@ -66,7 +70,7 @@ export function wireIntegrations(foundation: Foundation, origin: () => string): 
   const execution = createExecution({
     ...{ ...ends, clock, workers },
     keeperOf: createKeepers({ storage, secrets, clock }, turns, (id, last) => oauth.renew(id, last)),
-    allowPrivate: () => project.current().egress?.allow_private ?? [],
+    allowPrivate,
   });
   const webhookSealer = seals.lasting("webhooks");
   const delivering = () => {
@@ -97,7 +101,7 @@ export function wireIntegrations(foundation: Foundation, origin: () => string): 
     schema: await ends.schema(provider),
   });
   const oauth = createOAuth({
-    ...{ storage, egress, secrets, clock, origin, turns, placeRules, root: foundation.root },
+    ...{ storage, egress: toProviders, secrets, clock, origin, turns, placeRules, root: foundation.root },
     sealer: seals.lasting("oauth"),
     definitionOf: catalogue.oauth,
     onEvents: deliveries.wake,

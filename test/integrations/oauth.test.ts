@@ -579,6 +579,29 @@ test("a refresh keeps the token it has where no new one comes; ends are read as 
   expect([await refreshed({}), await status()]).toEqual([[], "failed"]);
 });
 
+test("MAGIC_HTTP_REWRITE sends what is for a provider's token endpoint to loopback, as it does with its connector's requests", async () => {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(`${request.headers.host} ${request.url}`);
+    json({ access_token: "a0", refresh_token: "r0" })(response);
+  });
+  const { origin, close } = await listen(server);
+  onTestFinished(close);
+  const daemon = await startDaemon({ env: { MAGIC_HTTP_REWRITE: `*=${origin}` } });
+  const callback_url = "https://app.example.com/done";
+  const config = { client_id: "magic" };
+  const { body } = await daemon.call(
+    "POST",
+    "/v1/connections/oauth/start",
+    { provider: "hubspot", callback_url, config },
+    live,
+  );
+  const callback = new URL(`/v1/connections/oauth/callback?state=${body.state}&code=c`, daemon.app.url);
+  const { headers } = await fetch(callback, { redirect: "manual" });
+  expect(headers.get("location")).toContain("status=connected");
+  expect(asked).toEqual(["api.hubapi.com /oauth/v1/token"]);
+});
+
 test("a token endpoint that is in a moment's trouble is asked again, one that refuses is not", async () => {
   const { answers, asked, start, comeBack, daemon } = await hostileServer();
   answers.push(json({ access_token: "a0", refresh_token: "r0", expires_in: 1 }));
