@@ -115,7 +115,7 @@ export async function read(
     // Who counts waits does not sit them through.
     ...(options.waits ? skipping(options.waits) : {}),
     log: (level, message) => void (level === "warn" && options.told?.push(message)),
-    signal: AbortSignal.timeout(20_000),
+    signal: AbortSignal.timeout(60_000),
   });
   const records: Record<string, unknown>[] = [];
   let state: unknown;
