@@ -140,10 +140,11 @@ describe("google", () => {
   test("an empty stop sequence asks for nothing", async () => {
     const { body } = await send("google", { messages: [user("x")], stop: ["", "A"] }, model);
     expect(body["generationConfig"]).toEqual({ stopSequences: ["A"] });
-    for (const kind of ["google", "bedrock", "anthropic"] as const) {
-      const sent = await send(kind, { messages: [user("x")], stop: "" }, model);
-      expect(JSON.stringify(sent.body), kind).not.toMatch(/stop/i);
-    }
+    for (const kind of ["google", "bedrock", "anthropic"] as const)
+      for (const stop of ["", []]) {
+        const sent = await send(kind, { messages: [user("x")], stop }, model);
+        expect(JSON.stringify(sent.body), kind).not.toMatch(/stop/i);
+      }
   });
 
   test.each([

@@ -233,9 +233,9 @@ export const chatRequestSchema = {
     temperature: range("number", 0, 2),
     top_p: range("number", 0, 1),
     n: range("integer", 1, 128),
+    // OpenAI's document wants at least one of a list; OpenAI takes an empty one, as CrewAI sends it.
     stop: {
       type: ["string", "array", "null"],
-      minItems: 1,
       maxItems: 4,
       items: text,
     },
