@@ -129,6 +129,7 @@ describe("errors", () => {
     ],
     ["bedrock", { message: "Input is too long for requested model." }],
     ["openai", { object: "error", code: 400, message: "This model's maximum context length is 4096 tokens." }],
+    ["openai", { error: { message: "The total length of all messages is too long.", type: "too_many", code: 400 } }],
   ] as const)("a prompt that does not fit has OpenAI's code for it: %s %j", async (kind, body) => {
     upstream.answer = (response) =>
       void response.writeHead(400, { "content-type": "application/json" }).end(JSON.stringify(body));

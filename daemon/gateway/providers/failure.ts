@@ -82,7 +82,7 @@ const shapes: Record<FailureKind, { status: number; type: string; code: string |
 
 /** Vendors but OpenAI say in words alone that a prompt does not fit; clients look for OpenAI's code and shorten it. */
 const TOO_LONG =
-  /(prompt|input) is too long|context (length|limit|window|size)|token count .*exceeds|input tokens exceed|tokens exceeds maximum length|maximum prompt length/i;
+  /(prompt|input|all messages) is too long|context (length|limit|window|size)|token count .*exceeds|input tokens exceed|tokens exceeds maximum length|maximum prompt length/i;
 
 const LONGEST = 2000;
 /** Of a code, or of the name of a parameter. */
