@@ -103,6 +103,27 @@ const completions: Record<string, [answer: object, said: object]> = {
     },
     { message: { content: "hi", reasoning: "hm", reasoning_content: "hm" } },
   ],
+  "OpenRouter, a file that was read beside a page that is cited": [
+    {
+      choices: [
+        {
+          message: {
+            content: "hi",
+            annotations: [
+              { type: "file", file: { hash: "h", name: "a.pdf", content: [{ type: "text", text: "a" }] } },
+              {
+                type: "url_citation",
+                url_citation: { url: "https://a.example", title: "A", start_index: 0, end_index: 2 },
+              },
+            ],
+          },
+          finish_reason: "stop",
+        },
+      ],
+      usage,
+    },
+    { message: { content: "hi", annotations: [{ type: "url_citation", url_citation: { title: "A" } }] } },
+  ],
   "a tool call without id and type, its arguments an object": [
     {
       choices: [

@@ -116,7 +116,8 @@ export function soundMessage(message: Fields): boolean {
   const { content, refusal, annotations, tool_calls: calls, function_call: old } = message;
   if (message["role"] !== "assistant" || !(typeof content === "string" || content === null)) return false;
   if (!(typeof refusal === "string" || refusal === null)) return false;
-  if (!(annotations === undefined || Array.isArray(annotations)) || old === null || thoughtIn(message)) return false;
+  if (!(annotations === undefined || (Array.isArray(annotations) && annotations.every(isCitation)))) return false;
+  if (old === null || thoughtIn(message)) return false;
   return calls === undefined || (Array.isArray(calls) && calls.every(soundCall));
 }
 
@@ -127,6 +128,14 @@ function soundCall(call: Fields | null): boolean {
   return call["type"] === "function" && typeof called?.["arguments"] === "string" && typeof called["name"] === "string";
 }
 
+// The only kind of annotation that the specification has; OpenRouter gives a file's text in another.
+function isCitation(annotation: unknown): boolean {
+  const { type, url_citation: cited } = fields(annotation);
+  const { start_index: start, end_index: end, url, title } = fields(cited);
+  if (type !== "url_citation" || typeof url !== "string" || typeof title !== "string") return false;
+  return Number.isInteger(start) && Number.isInteger(end);
+}
+
 export function mendedMessage(message: Fields): Fields {
   const { content, refusal, annotations, tool_calls: calls, function_call: old, ...rest } = message;
   return {
@@ -134,7 +143,7 @@ export function mendedMessage(message: Fields): Fields {
     ...thoughtIn(message),
     ...inParts(content),
     refusal: typeof refusal === "string" ? refusal : null,
-    ...(Array.isArray(annotations) ? { annotations } : {}),
+    ...(Array.isArray(annotations) ? { annotations: annotations.filter(isCitation) } : {}),
     ...(Array.isArray(calls) ? { tool_calls: calls.map(mendedCall) } : {}),
     ...(old ? { function_call: old } : {}),
     role: "assistant",
