@@ -653,6 +653,35 @@ test.each([false, true])(
   },
 );
 
+async function streamed(text: string) {
+  upstream.answer = (response) => void response.writeHead(200, { "content-type": "text/event-stream" }).end(text);
+  const asked = { ...request, stream: true, stream_options: { include_usage: true } };
+  return await collect(await provider.chat(callOf(asked), targetOf("openai", upstream), optionsOf()));
+}
+
+const sent = (chunk: object) =>
+  `data: ${JSON.stringify({ id: "1", object: "chat.completion.chunk", created: 1, model: "m", ...chunk })}\n\n`;
+
+test("Perplexity's stream ends with a chunk of its own, and no other end", async () => {
+  const first = sent({ ...piece({ role: "assistant", content: "hi" }), usage });
+  const last = { object: "chat.completion.done", ...piece({ content: "" }, { finish_reason: "stop" }), usage };
+  const { events, done, end } = await streamed(first + sent(last));
+  for (const event of events) specification()?.chunk(event);
+  expect(done).toBe(true);
+  expect(end).toMatchObject({ result: "completed", usage: { input: 10, output: 5 } });
+  expect(events.at(-1)).toMatchObject({ choices: [], usage: { ...usage, cost_usd: 0.5 } });
+  expect(await streamed(first)).toMatchObject({ done: false, end: { failure: { kind: "truncated" } } });
+});
+
+test.each(['{"code":500,"message":"no room","type":"server_error"}', '{"error":{"message":"no room"}}', "no room"])(
+  "an error in a field of its own, as llama.cpp's older servers say it, is told: %s",
+  async (said) => {
+    const { done, end } = await streamed(`${sent(piece({ content: "hi" }))}error: ${said}\n\n`);
+    expect(done).toBe(false);
+    expect(end).toMatchObject({ result: "failed", failure: { message: "no room" } });
+  },
+);
+
 test.each([
   ["nothing but its end", []],
   ["Azure's prompt filters alone", [{ choices: [], prompt_filter_results: [] }]],

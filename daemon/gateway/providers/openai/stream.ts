@@ -38,6 +38,9 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
     usual = false;
     const text = bytes.charCodeAt(0) === BYTE_ORDER_MARK ? bytes.slice(1) : bytes;
     const data = dataOf(text);
+    // llama.cpp's older servers, and those built upon them, say an error in a field of its own.
+    if (data === null && text.startsWith("error:"))
+      throw new UpstreamError(streamFailure(errorOf(text.slice(6)), secretsOf(context.target)));
     // Comments keep connections alive; other events without data are nothing to a client, nor are those whose data is empty.
     if (data === null) return bytes.startsWith(":") ? null : "";
     if (data === "") return "";
@@ -76,7 +79,9 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
     }
     const shown = filters ? { prompt_filter_results: filters, ...chunk } : chunk;
     filters = undefined;
-    return `data: ${JSON.stringify(repaired(shown, choices, asked))}\n\n`;
+    const frame = `data: ${JSON.stringify(repaired(shown, choices, asked))}\n\n`;
+    // Perplexity's end mark: no other follows.
+    return chunk["object"] === "chat.completion.done" ? frame + done() : frame;
   }
 
   function done(): string {
@@ -188,6 +193,15 @@ function dataOf(text: string): string | null {
   const lines: string[] = [];
   for (const line of text.split("\n")) if (line.startsWith("data:")) lines.push(line.slice(5).trimStart());
   return lines.length > 0 ? lines.join("\n").trim() : null;
+}
+
+function errorOf(said: string): unknown {
+  try {
+    const error = fields(JSON.parse(said));
+    return error["error"] ?? error;
+  } catch {
+    return said.trim();
+  }
 }
 
 function parse(data: string): Chunk {
