@@ -124,6 +124,66 @@ const completions: Record<string, [answer: object, said: object]> = {
     },
     { message: { content: "hi", annotations: [{ type: "url_citation", url_citation: { title: "A" } }] } },
   ],
+  "OpenAI, a custom tool's call in an answer whose fingerprint is null": [
+    {
+      system_fingerprint: null,
+      choices: [
+        {
+          message: {
+            content: null,
+            tool_calls: [{ id: "c1", type: "custom", custom: { name: "sum", input: "4 + 4" } }],
+          },
+          finish_reason: "tool_calls",
+        },
+      ],
+      usage,
+    },
+    { message: { tool_calls: [{ id: "c1", type: "custom", custom: { name: "sum", input: "4 + 4" } }] } },
+  ],
+  "Snowflake, an empty custom tool beside a function": [
+    {
+      choices: [
+        {
+          message: {
+            tool_calls: [
+              { id: "c1", type: "function", function: { name: "f", arguments: "{}" }, custom: { name: "", input: "" } },
+            ],
+          },
+          finish_reason: "",
+        },
+      ],
+      usage,
+    },
+    {
+      message: { tool_calls: [{ id: "c1", type: "function", function: { name: "f", arguments: "{}" } }] },
+      finish_reason: "tool_calls",
+    },
+  ],
+  "two calls of one id": [
+    {
+      choices: [
+        {
+          message: {
+            tool_calls: ["{}", '{"a":1}'].map((text) => ({
+              id: "c",
+              type: "function",
+              function: { name: "f", arguments: text },
+            })),
+          },
+          finish_reason: "tool_calls",
+        },
+      ],
+      usage,
+    },
+    {
+      message: {
+        tool_calls: [
+          { id: "c", function: { arguments: "{}" } },
+          { id: expect.stringMatching(/^call_/), function: { arguments: '{"a":1}' } },
+        ],
+      },
+    },
+  ],
   "a tool call without id and type, its arguments an object": [
     {
       choices: [
@@ -257,6 +317,20 @@ const streams: Record<string, [chunks: object[], said: object]> = {
       { ...piece({}, { finish_reason: "stop" }), x_groq: { id: "r", usage } },
     ],
     { text: "hi", reasoning: "hm", finish: "stop" },
+  ],
+  "two calls of one id, each in its place": [
+    [
+      piece({ tool_calls: [{ index: 0, id: "c", type: "function", function: { name: "f", arguments: "{}" } }] }),
+      piece({ tool_calls: [{ index: 1, id: "c", type: "function", function: { name: "g", arguments: '{"a"' } }] }),
+      piece({ tool_calls: [{ index: 1, id: "c", function: { name: "g", arguments: ":1}" } }] }),
+      { ...piece({}, { finish_reason: "tool_calls" }), usage },
+    ],
+    {
+      calls: [
+        ["c", "f", "{}"],
+        [expect.stringMatching(/^call_/), "g", '{"a":1}'],
+      ],
+    },
   ],
   "Gemini's imitation: parallel calls, all in the first place": [
     [

@@ -377,10 +377,10 @@ describe("what comes back whole", () => {
   });
 
   test("a whole answer where a stream was asked for becomes one", async () => {
-    const call = { id: "c", type: "function", function: { name: "f", arguments: "{}" } };
+    const call = { type: "function", function: { name: "f", arguments: "{}" } };
     const tool_calls = [
-      { ...call, index: 0 },
-      { ...call, index: 0 },
+      { ...call, id: "c0", index: 0 },
+      { ...call, id: "c1", index: 0 },
     ];
     const message = { role: "assistant", content: "hi", reasoning_content: "why", tool_calls };
     const choices = [0, 1].map((index) => ({ index, message, logprobs: null, finish_reason: "tool_calls" }));
@@ -392,7 +392,7 @@ describe("what comes back whole", () => {
       const outcome = await provider.chat(callOf(request), targetOf("openai", upstream), optionsOf());
       const { events, done, end } = await collect(outcome);
       for (const chunk of events) specification()?.chunk(chunk);
-      const delta = { ...message, tool_calls: [0, 1].map((index) => ({ ...call, index })) };
+      const delta = { ...message, tool_calls: tool_calls.map((one, index) => ({ ...one, index })) };
       expect(events.slice(2, 4)).toMatchObject([
         { choices: [{ index: 1, delta, finish_reason: null }] },
         { choices: [{ index: 1, delta: {}, finish_reason: "tool_calls" }] },

@@ -118,7 +118,7 @@ export function soundMessage(message: Fields): boolean {
   if (!(typeof refusal === "string" || refusal === null)) return false;
   if (!(annotations === undefined || (Array.isArray(annotations) && annotations.every(isCitation)))) return false;
   if (old === null || thoughtIn(message)) return false;
-  return calls === undefined || (Array.isArray(calls) && calls.every(soundCall));
+  return calls === undefined || (Array.isArray(calls) && calls.every(soundCall) && differ(calls));
 }
 
 function soundCall(call: Fields | null): boolean {
@@ -126,6 +126,10 @@ function soundCall(call: Fields | null): boolean {
   if (call["type"] === "custom") return true;
   const called = call["function"] as Fields | undefined;
   return call["type"] === "function" && typeof called?.["arguments"] === "string" && typeof called["name"] === "string";
+}
+
+function differ(calls: readonly Fields[]): boolean {
+  return calls.length < 2 || new Set(calls.map(({ id }) => id)).size === calls.length;
 }
 
 // The only kind of annotation that the specification has; OpenRouter gives a file's text in another.
@@ -144,7 +148,7 @@ export function mendedMessage(message: Fields): Fields {
     ...inParts(content),
     refusal: typeof refusal === "string" ? refusal : null,
     ...(Array.isArray(annotations) ? { annotations: annotations.filter(isCitation) } : {}),
-    ...(Array.isArray(calls) ? { tool_calls: calls.map(mendedCall) } : {}),
+    ...(Array.isArray(calls) ? { tool_calls: mendedCalls(calls) } : {}),
     ...(old ? { function_call: old } : {}),
     role: "assistant",
   };
@@ -174,13 +178,25 @@ function textsOf(parts: unknown): string {
     .join("");
 }
 
+// Results are told apart by the ids of their calls.
+function mendedCalls(given: readonly unknown[]): Fields[] {
+  const ids = new Set<unknown>();
+  return given.map(mendedCall).map((call) => {
+    const mended = ids.has(call["id"]) ? { ...call, id: freshId() } : call;
+    ids.add(mended["id"]);
+    return mended;
+  });
+}
+
 function mendedCall(given: unknown): Fields {
   const call = fields(given);
+  const id = string(call["id"]) || freshId();
+  if (isCustom(call)) return { ...call, id, type: "custom" };
   const called = fields(call["function"]);
   const text = called["arguments"];
   return {
     ...call,
-    id: string(call["id"]) || freshId(),
+    id,
     type: "function",
     function: {
       ...called,

@@ -1,5 +1,5 @@
 // The tool calls of a stream of OpenAI's format: which call each piece belongs to, where a server leaves out its id or its place, gives two one
-// place, or says its name late. Clients take a call's first piece for the one that has its id and its name, and its place for one in a list.
+// place or one id, or says its name late. Clients take a call's first piece for the one that has its id and its name, and its place for one in a list.
 import { fields, list, string } from "#contract/json-object.ts";
 import { brokenStream } from "../failure.ts";
 import { freshId } from "../tool-id.ts";
@@ -15,6 +15,8 @@ type Fields = Record<string, unknown>;
 interface Call {
   /** As it was given out. */
   readonly id: string;
+  /** As the server says it; empty for none. */
+  readonly own: string;
   /** Its place, given with its name: a call that waits for one leaves no hole before those that have theirs. */
   at: number;
   /** The arguments that came before its name. */
@@ -49,15 +51,16 @@ export function soundPlaces(delta: Fields, calls: Calls): boolean {
     const known = calls.begun.get(index);
     if (known) {
       if (known.at !== index || calls.nameless.has(known) || (id !== "" && id !== known.id)) return false;
-    } else if (index === calls.told && id !== "" && piece["type"] && nameIn(piece) !== "")
+    } else if (index === calls.told && id !== "" && !calls.begun.has(id) && piece["type"] && nameIn(piece) !== "")
       tell(begin(calls, index, id), calls);
     else return false;
   }
   return true;
 }
 
-function begin(calls: Calls, place: number, id: string): Call {
-  const call = { id, at: -1, held: "" };
+function begin(calls: Calls, place: number, own: string): Call {
+  const id = own === "" || calls.begun.has(own) ? freshId() : own;
+  const call = { id, own, at: -1, held: "" };
   if (calls.told + calls.nameless.size >= MOST_CALLS)
     throw brokenStream(`The provider's stream makes more than ${MOST_CALLS} calls.`);
   calls.newest = call;
@@ -101,7 +104,7 @@ function mendedPiece(piece: Fields, calls: Calls): Fields[] {
     const { function: held, ...place } = opening(tell(call, calls), name);
     return [{ ...rest, ...place, function: { ...more, ...held } }];
   }
-  const again = id === call.id ? { id, type: "function" } : {};
+  const again = id && id === call.own ? { id: call.id, type: "function" } : {};
   const said = { ...more, ...(name ? { name } : {}), ...(args === null ? {} : { arguments: args }) };
   return [{ ...rest, index: call.at, ...again, function: said }];
 }
@@ -116,12 +119,12 @@ function callOf(piece: Fields, calls: Calls): Call {
   const place = Number.isInteger(piece["index"]) ? Number(piece["index"]) : null;
   const known = place === null && id === "" ? calls.newest : calls.begun.get(place ?? id);
   const named = known && !calls.nameless.has(known) && nameIn(piece) !== "";
-  const another = named && id !== known.id && (id !== "" || place === null);
+  const another = named && (id === "" ? place === null : id !== known.own);
   if (known && !another) return known;
-  return begin(calls, place ?? calls.told, id || freshId());
+  return begin(calls, place ?? calls.told, id);
 }
 
-/** The specification's chunks know functions alone; OpenAI streams calls of custom tools all the same. */
+/** The specification's chunks know functions alone; OpenAI streams calls of custom tools all the same. Snowflake has an empty one beside each function. */
 export function isCustom(piece: Fields): boolean {
-  return typeof piece["custom"] === "object" && piece["custom"] !== null;
+  return typeof piece["custom"] === "object" && piece["custom"] !== null && piece["type"] !== "function";
 }
