@@ -1,6 +1,7 @@
 // What servers of OpenAI's format answer, each as its documentation or its source has it: shown as OpenAI's specification has it, whole and
 // streamed, and saying the same.
 import { expect, test } from "vitest";
+import { embeddingBody, readEmbeddings } from "#daemon/gateway/providers/openai/embeddings.ts";
 import { createProviders } from "#daemon/gateway/providers/registry.ts";
 import { specification } from "./specification.ts";
 import { agent, callOf, collect, optionsOf, targetOf, upstreamOfFile } from "./upstream.ts";
@@ -833,6 +834,23 @@ test("numbers of a server that gives no base64 come as base64 to who asks for it
     const got = await provider.embed?.(call, targetOf("openai", upstream), optionsOf());
     if (got?.kind !== "completion") throw new Error(JSON.stringify(got));
     const { embedding } = JSON.parse(String(got.body)).data[0];
+    if (encoding_format !== "base64") expect(embedding).toEqual(vector);
+    else expect([...new Float32Array(new Uint8Array(Buffer.from(embedding, "base64")).buffer)]).toEqual(vector);
+  }
+});
+
+test("Perplexity's bytes are the numbers that OpenAI's clients ask for, in either format, of which it is not told", () => {
+  const target = { ...targetOf("openai", upstream), baseUrl: "https://api.perplexity.ai/v1" };
+  const vector = [-128, 0, 1, 127];
+  const bytes = Buffer.from(Int8Array.from(vector)).toString("base64");
+  const answer = { object: "list", model: "m", data: [{ object: "embedding", index: 0, embedding: bytes }], usage };
+  for (const encoding_format of ["base64", "float", undefined] as const) {
+    const asked = { model: "m", input: "hi", ...(encoding_format && { encoding_format }) };
+    const call = { request: asked, raw: null, requestId: "req_test", user: null };
+    const sent = embeddingBody(call, target, { counting: true, user: true });
+    expect(JSON.parse(String(sent))).toEqual({ model: "m", input: "hi" });
+    const { body } = readEmbeddings(Buffer.from(JSON.stringify(answer)), call, target, () => 0);
+    const { embedding } = JSON.parse(String(body)).data[0];
     if (encoding_format !== "base64") expect(embedding).toEqual(vector);
     else expect([...new Float32Array(new Uint8Array(Buffer.from(embedding, "base64")).buffer)]).toEqual(vector);
   }

@@ -17,7 +17,9 @@ export function embeddingBody(call: EmbeddingCall, target: Target, given: Additi
   const { request, user, raw } = call;
   const changes: Record<string, unknown> = {};
   if (request.model !== target.model) changes["model"] = target.model;
-  if (serviceOf(target).mistral) changes["user"] = undefined;
+  const { mistral, bytes } = serviceOf(target);
+  if (bytes && request.encoding_format) changes["encoding_format"] = undefined;
+  if (mistral) changes["user"] = undefined;
   else if (user !== null && request.user !== user) changes["user"] = given.user ? user : undefined;
   if (request.drop_unsupported !== undefined) changes["drop_unsupported"] = undefined;
   return forwardBody(raw, request, changes);
@@ -31,14 +33,16 @@ export function readEmbeddings(
   costOf: AttemptOptions["cost"],
 ): { readonly body: WholeBody; readonly usage: TokenUsage } {
   const parsed = readAnswer(body);
-  const { error, data, usage: shown } = parsed.answer;
+  const { error, data: given, usage: shown } = parsed.answer;
   if (error) throw new UpstreamError(streamFailure(error, secretsOf(target)));
-  if (!Array.isArray(data) || data.length === 0 || !data.every(isEmbedding)) throw noAnswer("has no embeddings");
+  if (!Array.isArray(given) || given.length === 0 || !given.every(isEmbedding)) throw noAnswer("has no embeddings");
   const counted = usageFromWire({ completion_tokens: 0, ...fields(shown) });
   const usage = counted ?? { ...noUsage, input: estimateEmbeddingTokens(request.input), estimated: true };
   const cost = costOf(usage);
   const encoded = request.encoding_format === "base64";
-  const sound = counted && hasSoundHead(parsed.answer) && data.every((one, at) => isSound(one, at, encoded));
+  const { bytes } = serviceOf(target);
+  const data = bytes ? given.map(unpacked) : given;
+  const sound = counted && !bytes && hasSoundHead(parsed.answer) && data.every((one, at) => isSound(one, at, encoded));
   const spliced = sound ? spliceCost(parsed, cost) : null;
   if (spliced) return { body: spliced, usage };
   const vectors = inOrder(data.map((one) => mended(one, encoded)));
@@ -76,6 +80,13 @@ function mended(one: Fields, encoded: boolean): Fields {
   const { embedding } = one;
   if (encoded === (typeof embedding === "string")) return { ...one, object: "embedding" };
   return { ...one, object: "embedding", embedding: encoded ? base64Of(list(embedding)) : numbersOf(string(embedding)) };
+}
+
+function unpacked(one: Fields): Fields {
+  const { embedding } = one;
+  return typeof embedding === "string"
+    ? { ...one, embedding: [...new Int8Array(Buffer.from(embedding, "base64"))] }
+    : one;
 }
 
 // Clients take the first for the first input's, whatever its index is. Where two have one index (servers are known to say 0 of each), it says nothing.

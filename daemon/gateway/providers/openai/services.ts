@@ -36,6 +36,8 @@ interface Service {
   readonly systemOnly: boolean;
   /** It refuses calls without what was thought before them; where nobody knows it, it takes a blank for it. */
   readonly wantsReasoning: boolean;
+  /** It embeds texts as bytes, a signed one for each number, in base64, and refuses to be asked for OpenAI's formats. */
+  readonly bytes: boolean;
 }
 
 const OLLAMA = "11434";
@@ -53,6 +55,7 @@ export function serviceOf({ baseUrl }: Target): Service {
       narrowest: /(^|\.)(groq\.com|mistral\.ai)$/.test(host),
       systemOnly: /(^|\.)(deepseek\.com|mistral\.ai|moonshot\.(ai|cn)|kimi\.com)$/.test(host) || port === OLLAMA,
       wantsReasoning: /(^|\.)(deepseek\.com|moonshot\.(ai|cn)|kimi\.com)$/.test(host),
+      bytes: /(^|\.)perplexity\.ai$/.test(host),
     };
     services.set(baseUrl, service);
   }
