@@ -130,6 +130,20 @@ describe("errors", () => {
     ["bedrock", { message: "Input is too long for requested model." }],
     ["openai", { object: "error", code: 400, message: "This model's maximum context length is 4096 tokens." }],
     ["openai", { error: { message: "The total length of all messages is too long.", type: "too_many", code: 400 } }],
+    [
+      "openai",
+      { error: { message: "Provider returned error", code: 400, metadata: { raw: "The prompt is too long." } } },
+    ],
+    [
+      "openai",
+      {
+        error: {
+          message: "Provider returned error",
+          code: 400,
+          metadata: { raw: JSON.stringify(anthropic("invalid_request_error", "prompt is too long")) },
+        },
+      },
+    ],
   ] as const)("a prompt that does not fit has OpenAI's code for it: %s %j", async (kind, body) => {
     upstream.answer = (response) =>
       void response.writeHead(400, { "content-type": "application/json" }).end(JSON.stringify(body));

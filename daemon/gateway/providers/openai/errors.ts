@@ -1,6 +1,6 @@
 // OpenAI's errors (and Azure's, and those of servers that imitate them): `{"error": {message, type, param, code}}`, with variations.
 import type { IncomingHttpHeaders } from "node:http";
-import { fields, list } from "#contract/json-object.ts";
+import { fields, list, string } from "#contract/json-object.ts";
 import { type Failure, type FailureKind, failure } from "../failure.ts";
 
 interface WireError {
@@ -128,10 +128,12 @@ function wireError(body: string): WireError {
 
 function readError(error: unknown): WireError {
   if (typeof error === "string") return { message: error, type: null, code: null, param: null };
-  const { message, detail, type, code, param, details } = fields(error);
+  const { message, detail, type, code, param, details, metadata } = fields(error);
   const text = (value: unknown) => (typeof value === "string" ? value : null);
+  // OpenRouter's own words say nothing ("Provider returned error"); those of the provider that it asked stand beside them.
+  const raw = string(fields(metadata)["raw"]);
   return {
-    message: said(message) || said(detail),
+    message: [said(message) || said(detail), raw && (wireError(raw).message || raw)].filter(Boolean).join(": "),
     type: text(type),
     code: typeof code === "number" ? String(code) : text(code),
     param: text(param),
