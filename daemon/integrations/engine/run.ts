@@ -59,7 +59,8 @@ export async function runSync(spec: SyncSpec, ports: RunPorts): Promise<SyncOutc
         // The fast way cannot tell which row was bad: the slow one can, and keeps the good ones.
         const bad = isMagicError(error) && error.code === "bad_record" && spec.on_bad_record !== "fail";
         const slower = raw && (bad || isReadByRecord(error));
-        if (run.written > 0 || (!slower && !(isConflict(error) && conflicts++ < CONFLICTS))) throw error;
+        const again = isConflict(error) || (run.read === 0 && isOutdated(error));
+        if (run.written > 0 || (!slower && !(again && conflicts++ < CONFLICTS))) throw error;
         if (slower) raw = false;
         run.dog.stop();
         run = freshRun(spec, syncId, ports.signal);
@@ -243,6 +244,12 @@ function refuseEmptying({ read, rejects }: Run, { left }: WritePlan): void {
 function isConflict(error: unknown): boolean {
   const { code, errno } = ((error as Error | null)?.cause ?? {}) as { code?: string; errno?: number };
   return ["40P01", "40001", "42701"].includes(code ?? "") || [1020, 1050, 1060, 1213, 1412].includes(errno ?? 0);
+}
+
+// A table or a column went, or was called otherwise, after it was looked at and before the first record: PostgreSQL's and MySQL's codes.
+function isOutdated(error: unknown): boolean {
+  const { code, errno } = ((error as Error | null)?.cause ?? {}) as { code?: string; errno?: number };
+  return ["42P01", "42703"].includes(code ?? "") || [1054, 1091, 1146].includes(errno ?? 0);
 }
 
 // A name or a value in it may have a megabyte.

@@ -2,11 +2,13 @@
 import { readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openDestination, openSource } from "#daemon/integrations/connectors/open.ts";
+import { runSync } from "#daemon/integrations/engine/run.ts";
 import { postgresMissing } from "#test/postgres.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 import { within } from "../../patience.ts";
 import { extremes } from "./extremes.ts";
-import { connect, openPair, type Pair, sync } from "./harness.ts";
+import { connect, openPair, type Pair, specOf, sync } from "./harness.ts";
 
 describe.skipIf(postgresMissing())("postgres to postgres", () => {
   let pair: Pair;
@@ -848,6 +850,31 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(await outcome).toMatchObject({ status: "completed", records_synced: 2 });
     expect(await target.lines("contended")).toEqual(["(1,2)", "(2,2)"]);
     await other.end();
+  });
+
+  test("a column and a table that go between a run's look at them and its first record are made again", async () => {
+    await source.query("CREATE TABLE looked_at (id int PRIMARY KEY, t text); INSERT INTO looked_at VALUES (1, 'a')");
+    const more = { mode: "incremental", cursor_field: "id" } as const;
+    expect((await sync(ends("looked_at"), more)).error).toBeNull();
+    for (const change of ["ALTER TABLE looked_at DROP COLUMN t", "DROP TABLE looked_at"]) {
+      let changes = 0;
+      const spec = specOf(ends("looked_at"), { ...more, deletes: "hard" });
+      const outcome = await runSync(spec, {
+        openSource: async () => {
+          const opened = await openSource(spec.source, []);
+          const open: typeof opened.open = async (request) => {
+            if (changes++ === 0) await target.query(change);
+            return opened.open(request);
+          };
+          return { ...opened, open };
+        },
+        openDestination: () => openDestination(spec.destination),
+        onProgress: () => {},
+        signal: new AbortController().signal,
+      });
+      expect(outcome).toMatchObject({ error: null, status: "completed", records_read: 1 });
+      expect(await target.lines("looked_at")).toEqual(["(1,a)"]);
+    }
   });
 
   test("a run that waits for a lock is failed with what it waited for", async () => {
