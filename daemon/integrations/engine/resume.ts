@@ -38,6 +38,12 @@ export interface Start {
   readonly other: { readonly what: "cursor" | "mapping" | "source" | "destination"; readonly detail: string } | null;
 }
 
+/** What a run has committed of what it is to do, by the state that it is begun with. */
+export function doneBy(runId: string, state: StreamState | null): Done {
+  const { run } = (state as { _magic?: Ours } | null)?._magic ?? {};
+  return run?.id === runId ? run : nothingDone;
+}
+
 export async function resumeFrom(spec: SyncSpec, session: WriteSession, source: Source): Promise<Start> {
   const { committed, existing } = session;
   const anew: Start = { state: null, done: nothingDone, refill: false, unfollowed: false, other: null };
@@ -45,7 +51,7 @@ export async function resumeFrom(spec: SyncSpec, session: WriteSession, source: 
   if (spec.reset || existing === null) return anew;
   if (committed.state === null) return { ...anew, refill: spec.cursor_field !== null && committed.schema !== null };
   const { _magic, ...state } = committed.state as StreamState & { _magic?: Ours };
-  const { cursor_field = spec.cursor_field, run } = _magic ?? {};
+  const { cursor_field = spec.cursor_field } = _magic ?? {};
   const [from, to] = [placeOf(spec.source), placeOf(spec.destination)];
   if (cursor_field !== spec.cursor_field) {
     const detail = `The cursor field was ${cursor_field ?? "the source's own"} so far`;
@@ -68,7 +74,7 @@ export async function resumeFrom(spec: SyncSpec, session: WriteSession, source: 
   return {
     ...anew,
     state: typeof cursor === "number" ? { ...state, cursor: String(cursor) } : state,
-    done: run?.id === spec.run_id ? run : nothingDone,
+    done: doneBy(spec.run_id, committed.state),
     unfollowed: (_magic?.deletes ?? null) !== spec.deletes,
   };
 }

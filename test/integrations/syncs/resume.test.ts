@@ -1,5 +1,6 @@
 // Runs that go on where they were: what they tell in the end is of all attempts, and a state is of one cursor only.
 import { appendFileSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -7,6 +8,7 @@ import type { SyncSpec } from "#contract/sync.ts";
 import { openDestination } from "#daemon/integrations/connectors/open.ts";
 import { runSync } from "#daemon/integrations/engine/run.ts";
 import type { Batch, Source } from "#daemon/integrations/engine/source.ts";
+import { listen } from "#test/listen.ts";
 import { postgresMissing } from "#test/postgres.ts";
 import { folderOfFile } from "#test/temporary.ts";
 import { connect, openPair, type Pair, specOf, sync } from "./harness.ts";
@@ -77,6 +79,20 @@ describe.skipIf(postgresMissing())("runs that go on", () => {
       expect(await attempt(spec)).toMatchObject({ ...whole, rejects });
       expect(await attempt({ ...spec, run_id: "run_next" })).toMatchObject({ records_read: 0, records_rejected: 0 });
     }
+  });
+
+  test("an HTTP endpoint's proof counts what all attempts of a run sent", async () => {
+    const { origin, close } = await listen(
+      createServer((request, response) => request.resume().on("end", () => response.end())),
+    );
+    const ends = { from: "pages.jsonl", object: "pages", to: origin, table: "pages" };
+    const spec = specOf(ends, { mode: "incremental", cursor_field: "id", state_file: join(folder, "endpoint.json") });
+    expect(await attempt(spec, 2)).toMatchObject({ status: "failed", records_synced: 2 * BATCH });
+    const whole = { status: "completed", records_synced: TOTAL, proof: { destination_count: TOTAL } };
+    expect(await attempt(spec)).toMatchObject(whole);
+    expect(await attempt({ ...spec, run_id: "run_next" })).toMatchObject({ proof: { destination_count: 0 } });
+    expect(await attempt({ ...spec, reset: true })).toMatchObject(whole);
+    await close();
   });
 
   test("a run into a file that fails has synced nothing", async () => {

@@ -10,6 +10,7 @@ import type { Reject, StateKeeper, SyncEnd } from "#contract/sync.ts";
 import type { Destination, OpenRequest, WritePlan, WriteSession } from "../../engine/destination.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import { keyOf } from "../../engine/rejects.ts";
+import { doneBy } from "../../engine/resume.ts";
 import type { Source } from "../../engine/source.ts";
 import { retryAfterSeconds } from "../../retry-after.ts";
 import { objectOf } from "../files/jsonl.ts";
@@ -69,7 +70,9 @@ async function openSession(
   const receiver = { end, dispatcher, signer: signerOf(end) };
   const kept = await openState(request, states);
   let plan: WritePlan | undefined;
-  let sent = 0;
+  // What the run's attempts before this one were answered for as well.
+  const { read, rejected } = doneBy(request.runId, kept?.committed.state ?? null);
+  let sent = read - rejected;
   let bytes = 0;
   let batch = 0;
   let place = 0;
@@ -122,6 +125,7 @@ async function openSession(
           "An incremental sync into an HTTP endpoint needs --state FILE: the endpoint cannot keep the cursor.",
         );
       plan = wanted;
+      if (wanted.kind === "replace") sent = 0;
     },
     write: async (rows, places) => {
       const { columns } = begun();
