@@ -1,6 +1,6 @@
 // The proof of a run: counts of both ends, and a checksum where both can compute it.
 import { MagicError } from "#contract/errors.ts";
-import type { SyncProof } from "#contract/sync.ts";
+import type { SyncFailure, SyncProof } from "#contract/sync.ts";
 import type { WritePlan, WriteSession } from "./destination.ts";
 import type { Run } from "./run-record.ts";
 import type { SourceStream } from "./source.ts";
@@ -49,4 +49,17 @@ export async function countBoth(run: Run, stream: SourceStream, session: WriteSe
   run.dog.waiting("the counts");
   const [source, destination] = await Promise.all([stream.count?.() ?? null, session.count()]);
   return { source_count: source, destination_count: destination, checksum: null };
+}
+
+/** The state goes on, as where somebody takes out of a table what they have dealt with; else rows are missing, and nothing said so. */
+export function emptiedWarning({ spec, rejects }: Run, proof: SyncProof): readonly SyncFailure[] {
+  const { source_count, destination_count } = proof;
+  if (source_count === null || destination_count === null) return [];
+  if (source_count - rejects.count <= destination_count) return [];
+  return [
+    {
+      code: "destination_emptied",
+      message: `${spec.destination.object} had no row when the run began, though earlier runs have read ${spec.source.object}: what was removed there, or rejected, does not come again by itself. A full refresh (--full-refresh) brings everything.`,
+    },
+  ];
 }

@@ -8,7 +8,7 @@ import { checkDrift, grown } from "./evolution.ts";
 import { moveAll } from "./move.ts";
 import { parseObjectName } from "./name.ts";
 import { checkSpec, derivedSyncId, writePlan } from "./plan.ts";
-import { countBoth, emptyProof, prove, startChecksum } from "./proof.ts";
+import { countBoth, emptiedWarning, emptyProof, prove, startChecksum } from "./proof.ts";
 import { storable } from "./rejects.ts";
 import { checkResumed, formerTable, keptState, lacksColumns, resumeFrom } from "./resume.ts";
 import { doneOf, freshRun, outcomeOf, progressOf, type Run, refuseRejects, startOver } from "./run-record.ts";
@@ -156,8 +156,12 @@ async function attemptRun(
         spec.columns,
         spec.source.object,
       );
+    // Of tables only: an emptied file starts again, and to look into one ends its reader.
+    const resumed = from.state !== null && plan.kind !== "replace" && !spec.skip_idle_proof && !session.stateApart;
+    const emptied = resumed && (await session.hasRows?.()) === false;
     if (!stream.changed && !from.unfollowed && session.existing !== null) {
       const proof = spec.skip_idle_proof ? emptyProof : await countBoth(run, stream, session);
+      if (emptied) run.warnings.push(...emptiedWarning(run, proof));
       await session.abort();
       return { proof, changed: false };
     }
@@ -179,6 +183,7 @@ async function attemptRun(
     run.warnings.push(...stream.warnings.slice(told));
     run.phase = "verify";
     const proof = await prove(run, stream, session, plan, checksum);
+    if (emptied) run.warnings.push(...emptiedWarning(run, proof));
     run.phase = "commit";
     // The source's locks would keep a swap waiting where both ends are one database.
     const reached = stream.endState();

@@ -95,6 +95,28 @@ describe.skipIf(postgresMissing())("runs that go on", () => {
     await close();
   });
 
+  test("rows that somebody has taken out of the table do not come again by themselves, and the run says so", async () => {
+    await pair.source.query("CREATE TABLE taken (id int PRIMARY KEY); INSERT INTO taken VALUES (1), (2)");
+    const more = { mode: "incremental", cursor_field: "id" } as const;
+    for (const to of [pair.to, join(folder, "taken.sqlite")]) {
+      const ends = { from: pair.from, object: "taken", to, table: "taken" };
+      const warnings = async () => (await sync(ends, more)).warnings.map(({ code }) => code);
+      expect(await warnings()).toEqual([]);
+      expect(await warnings()).toEqual([]);
+      if (to === pair.to) await pair.target.query("DELETE FROM taken");
+      else {
+        const lite = new DatabaseSync(to);
+        lite.exec("DELETE FROM taken");
+        lite.close();
+      }
+      expect(await warnings()).toEqual(["destination_emptied"]);
+      await pair.source.query("INSERT INTO taken SELECT max(id) + 1 FROM taken");
+      expect(await warnings()).toEqual(["destination_emptied"]);
+      expect(await warnings()).toEqual([]);
+      expect(await sync(ends, { ...more, reset: true })).toMatchObject({ warnings: [] });
+    }
+  });
+
   test("a run into a file that fails has synced nothing", async () => {
     const ends = { from: "pages.jsonl", object: "pages", to: join(folder, "pages.jsonl"), table: "pages" };
     const spec = specOf(ends, { mode: "incremental", state_file: join(folder, "state.json") });
