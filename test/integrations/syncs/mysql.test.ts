@@ -296,7 +296,7 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     expect(rejects).toMatchObject([{ key: "row 1", column: "d.o's" }]);
   });
 
-  test("columns that MySQL or SQLite does not tell apart, and names that MySQL cannot hold, are refused by name", async () => {
+  test("columns that MySQL or SQLite does not tell apart, and names that a server cannot hold, are refused by name", async () => {
     await target.query(
       'CREATE TABLE alike ("Ab" int, "aB" int); CREATE TABLE lower (id int); CREATE TABLE emoji ("😀" int)',
     );
@@ -323,6 +323,17 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
       code: "validation_failed",
       message: expect.stringContaining('"😀"'),
     });
+    const long = "n".repeat(65);
+    const names = { [other]: [long, "", "ends in a blank ", "nul\0"], [pg]: [long, "", "nul\0", "ctid"] };
+    const names_jsonl = join(temporaryFolder(), "names.jsonl");
+    for (const [to, all] of Object.entries(names))
+      for (const name of all) {
+        writeFileSync(names_jsonl, `${JSON.stringify({ [name]: 1 })}\n`);
+        expect((await sync({ from: names_jsonl, object: "names", to, table: "names" })).error).toMatchObject({
+          code: "validation_failed",
+          message: expect.stringMatching(/another|shorter/),
+        });
+      }
   });
 
   test("a record whose key the table cannot hold does not keep another one from being removed", async () => {

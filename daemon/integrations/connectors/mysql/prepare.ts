@@ -17,7 +17,7 @@ export async function prepareTable(
   plan: WritePlan,
   existing: MysqlTable | null,
 ): Promise<readonly Column[]> {
-  checkNames([table, ...plan.columns.map(({ name }) => name)]);
+  checkNames(table, plan.columns);
   refuseAlike(plan.columns, existing?.columns ?? [], `${existing?.database}.${existing?.name}`, "MySQL");
   await ensureStateTable(link, database);
   const mark = `${ident(DELETED_AT)} DATETIME(6) NULL`;
@@ -57,13 +57,25 @@ export async function prepareTable(
   return widen;
 }
 
-// It says "Invalid utf8mb4 character string" of a text that is none but here.
-function checkNames(names: readonly string[]): void {
-  const name = names.find((one) => /[\u{10000}-\u{10ffff}]/u.test(one));
-  if (name !== undefined)
+const NAME_LENGTH = 64;
+
+// MySQL tells what is wrong, of the first of them not even that ("Invalid utf8mb4 character string"), and never what to do.
+function checkNames(table: string, columns: readonly Column[]): void {
+  const names = columns.map(({ name }) => name);
+  const named = (name: string) => JSON.stringify(name);
+  const wrong = [
+    ...[table, ...names]
+      .filter((name) => /[\u{10000}-\u{10ffff}]/u.test(name))
+      .map((name) => `MySQL's names hold no characters beyond U+FFFF, as ${named(name)} does`),
+    ...names
+      .filter((name) => name.length > NAME_LENGTH)
+      .map((name) => `MySQL's names have at most ${NAME_LENGTH} characters, ${named(name)} has ${name.length}`),
+    ...names.filter((name) => /^$|\0|[ \t-\r]$/.test(name)).map((name) => `MySQL can name no column ${named(name)}`),
+  ];
+  if (wrong[0] !== undefined)
     throw new MagicError(
       "validation_failed",
-      `MySQL's names hold no characters beyond U+FFFF, as ${JSON.stringify(name)} does: choose another one (for a column by a mapping, or leave it out).`,
+      `${wrong[0]}: choose another one (for a column by a mapping, or leave it out).`,
     );
 }
 

@@ -30,6 +30,7 @@ export interface Loading {
 
 // PostgreSQL cuts longer names without an error: two tables or columns could become one.
 const NAME_BYTES = 63;
+const SYSTEM_COLUMNS = ["tableoid", "ctid", "xmin", "xmax", "cmin", "cmax"];
 
 function checkNames(target: PrepareParts["target"], plan: WritePlan): void {
   for (const name of [target.schema, target.name, ...plan.columns.map((column) => column.name)]) {
@@ -39,8 +40,17 @@ function checkNames(target: PrepareParts["target"], plan: WritePlan): void {
         `PostgreSQL's names have at most ${NAME_BYTES} bytes, ${JSON.stringify(name)} has ${Buffer.byteLength(name)}: choose a shorter one (for a column by a mapping, or leave it out).`,
       );
     if (name === "" || name.includes("\0"))
-      throw new MagicError("validation_failed", `PostgreSQL can name nothing ${JSON.stringify(name)}.`);
+      throw new MagicError(
+        "validation_failed",
+        `PostgreSQL can name nothing ${JSON.stringify(name)}: choose another name (for a column by a mapping, or leave it out).`,
+      );
   }
+  const system = plan.columns.find(({ name }) => SYSTEM_COLUMNS.includes(name));
+  if (system)
+    throw new MagicError(
+      "validation_failed",
+      `PostgreSQL has a column ${JSON.stringify(system.name)} of its own in every table: map yours to another name, or leave it out.`,
+    );
 }
 
 // Makes the table or alters it, and makes what the rows are loaded into.
