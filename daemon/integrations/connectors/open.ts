@@ -52,6 +52,11 @@ export function connectorOf(url: string): { readonly kind: ConnectorKind; readon
   if (found) return { kind: found, path };
   if (ending === "duckdb")
     throw new MagicError("not_supported", "DuckDB files are not there yet: use .parquet, .sqlite, .csv or .jsonl.");
+  if (/^(gz|zst|bz2|xz|zip)$/.test(ending))
+    throw new MagicError(
+      "invalid_request",
+      `${JSON.stringify(path)} is a packed file, and those are neither read nor written: unpack it first (e.g. with gunzip), and name what comes out.`,
+    );
   throw new MagicError("invalid_request", `The path ${JSON.stringify(path)} belongs to no connector: ${CONNECTORS}.`);
 }
 

@@ -5,6 +5,7 @@ import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { csv } from "#daemon/integrations/connectors/files/csv.ts";
 import { jsonl } from "#daemon/integrations/connectors/files/jsonl.ts";
+import { connectorOf } from "#daemon/integrations/connectors/open.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 
 test.each([
@@ -21,6 +22,13 @@ test.each([
     writeFileSync(path, bytes);
     await expect(format.open(path)).rejects.toThrow(said);
   }
+});
+
+test("a packed file is refused by its ending too, with what to do", () => {
+  for (const path of ["rows.csv.gz", "/data/rows.jsonl.zst"])
+    expect(() => connectorOf(path)).toThrow(
+      "is a packed file, and those are neither read nor written: unpack it first",
+    );
 });
 
 test("lines that are UTF-8 and no objects are told as that", async () => {
