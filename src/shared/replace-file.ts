@@ -5,16 +5,19 @@ import { namedError } from "./write-error.ts";
 
 /** For its owner alone. `durable`: also whatever ends the machine. Two at once for one path are the caller's to keep apart. */
 export async function replaceFile(path: string, text: string, durable = true): Promise<void> {
-  const file = await open(`${path}.new`, "w", 0o600);
+  const draft = `${path}.new`;
+  const file = await open(draft, "w", 0o600);
   try {
     await file.writeFile(text);
     if (durable) await file.sync();
   } catch (error) {
+    // On a full disk it would keep what others could have.
+    rmSync(draft, { force: true });
     throw namedError(path, error);
   } finally {
     await file.close();
   }
-  await rename(`${path}.new`, path);
+  await rename(draft, path);
 }
 
 /** For commands, and where nothing is served yet or any more: any number of processes may replace one file at once. */
