@@ -81,7 +81,8 @@ export async function resumeFrom(spec: SyncSpec, session: WriteSession, source: 
 
 /**
  * True where a keyed run brings columns that the rows there do not have yet: at the source old rows may have values in them too, by a
- * default or because they were filled in later, and no cursor tells. So it is with a column that another one's name leads to now. Sources without a snapshot are not read anew for that.
+ * default or because they were filled in later, and no cursor tells. So it is with a column that another one's name leads to now, and with
+ * one whose enum calls a label otherwise. Sources without a snapshot are not read anew for that.
  */
 export function lacksColumns(
   spec: SyncSpec,
@@ -90,12 +91,13 @@ export function lacksColumns(
 ): boolean {
   if (!snapshot || schema.primaryKey.length === 0) return false;
   const before = committed.schema?.columns;
-  return schema.columns.some(({ name, place }) => {
+  return schema.columns.some(({ name, place, spelling = {} }) => {
     const old = before?.find((column) => column.name === name);
     const another = old?.place !== undefined && place !== undefined && old.place !== place;
     // An HTTP endpoint has none.
     const lacks = existing?.length && existing.every((column) => column.name !== mapped(spec.mapping, name));
-    return (before && !old) || another || lacks;
+    const respelled = Object.entries(spelling).some(([id, word]) => (old?.spelling?.[id] ?? word) !== word);
+    return (before && !old) || another || respelled || lacks;
   });
 }
 

@@ -29,6 +29,8 @@ export interface Column {
   readonly native?: string;
   /** Its number in the source's table: another one under the same name is another column (dropped and made anew, names exchanged). */
   readonly place?: number;
+  /** What its values' text hangs on besides them (an enum's labels), each by a number that stays: where one is another, so are old values. */
+  readonly spelling?: Readonly<Record<string, string>>;
   /** True where values have no declared type (CSV): they may be parsed into whatever type the destination has. */
   readonly untyped?: boolean;
   /** True where nothing holds values to the declared type (SQLite): what a destination of that type would round or drop is looked at. */

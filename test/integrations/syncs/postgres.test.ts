@@ -448,6 +448,24 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     }
   });
 
+  test("rows whose enum's label is renamed, or whose composite gets a member, are read anew; a label that is added reads nothing", async () => {
+    await source.query(`CREATE TYPE state AS ENUM ('new', 'old'); CREATE DOMAIN kept_state AS state; CREATE TYPE pair AS (n int, s state);
+      CREATE TABLE spelt (id int PRIMARY KEY, s state, d kept_state, a state[], p pair); INSERT INTO spelt VALUES (1, 'new', NULL, NULL, NULL), (2, 'old', 'old', '{old}', '(1,old)')`);
+    const run = () => sync(ends("spelt"), { mode: "incremental", cursor_field: "id" });
+    expect(await run()).toMatchObject({ error: null, records_synced: 2 });
+    for (const [change, records_synced] of [
+      ["ALTER TYPE state ADD VALUE 'older'", 0],
+      ["ALTER TYPE state RENAME VALUE 'old' TO 'aged'", 2],
+      ["ALTER TYPE pair ADD ATTRIBUTE more int", 2],
+      ["ALTER TYPE pair RENAME TO couple", 0],
+    ] as const) {
+      await source.query(change);
+      expect(await run()).toMatchObject({ error: null, records_synced });
+      expect(await target.lines("spelt")).toEqual(await source.lines("spelt"));
+    }
+    expect(await target.lines("spelt", "s, d, a")).toEqual(["(aged,aged,{aged})", "(new,,)"]);
+  });
+
   test("texts that only a collation takes for equal are proven by their bytes, whatever the collation at either end", async () => {
     await source.query(
       `CREATE COLLATION no_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);

@@ -107,10 +107,33 @@ export async function hidesRows(link: PostgresLink, { oid, kind, filtered }: Tab
   return row?.hides === "true";
 }
 
+/** By column: the labels of enums and the members of composites in its type, which change with no row. */
+export async function spellingsOf(
+  link: PostgresLink,
+  { oid, columns }: TableInfo,
+): Promise<ReadonlyMap<string, Readonly<Record<string, string>>>> {
+  if (columns.every(({ builtin }) => builtin)) return new Map();
+  const words = await link.rows<{ name: string; id: string; word: string }>(
+    `WITH RECURSIVE used AS (
+       SELECT attname::text AS name, atttypid AS type FROM pg_attribute WHERE attrelid = $1::oid AND attnum > 0 AND NOT attisdropped
+       UNION SELECT used.name, part.type FROM used JOIN pg_type t ON t.oid = used.type CROSS JOIN LATERAL (
+         SELECT t.typelem AS type UNION ALL SELECT t.typbasetype UNION ALL SELECT rngsubtype FROM pg_range WHERE rngtypid = t.oid
+         UNION ALL SELECT atttypid FROM pg_attribute WHERE attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped) part
+        WHERE part.type >= 16384)
+     SELECT name, e.oid::text AS id, enumlabel::text AS word FROM used JOIN pg_enum e ON e.enumtypid = used.type
+     UNION ALL SELECT name, t.typrelid::text, string_agg(attnum::text, ',' ORDER BY attnum)
+       FROM used JOIN pg_type t ON t.oid = used.type JOIN pg_attribute a ON a.attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped GROUP BY 1, 2`,
+    [oid],
+  );
+  const byColumn = Map.groupBy(words, ({ name }) => name);
+  return new Map([...byColumn].map(([name, all]) => [name, Object.fromEntries(all.map(({ id, word }) => [id, word]))]));
+}
+
 /** As a run carries it. */
-export function carried(column: TableColumn): Column {
+export function carried(column: TableColumn, spelling?: Column["spelling"]): Column {
   const { name, type, nullable, place } = column;
-  return { name, type, nullable, native: column.native ?? "text", ...(place === undefined ? {} : { place }) };
+  const known = { ...(place === undefined ? {} : { place }), ...(spelling === undefined ? {} : { spelling }) };
+  return { name, type, nullable, native: column.native ?? "text", ...known };
 }
 
 /** All tables and views that the role may read, with their columns. */

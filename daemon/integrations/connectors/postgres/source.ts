@@ -16,7 +16,15 @@ import type {
 } from "../../engine/source.ts";
 import type { Row, Value } from "../../engine/types.ts";
 import { killedBy } from "../killed-by.ts";
-import { carried, describeTable, hidesRows, listTables, type TableColumn, type TableInfo } from "./catalog.ts";
+import {
+  carried,
+  describeTable,
+  hidesRows,
+  listTables,
+  spellingsOf,
+  type TableColumn,
+  type TableInfo,
+} from "./catalog.ts";
 import { checksumSql } from "./checksum.ts";
 import { type ConnectOptions, connectPostgres, type PostgresLink } from "./connect.ts";
 import { lineReader, wholeLines } from "./copy-text.ts";
@@ -82,10 +90,12 @@ async function openStream(
       );
     const scope = await planRead(link, table, request);
     const reading: Reading = { link, table, columns, scope };
-    const snapshot = request.mode === "full_refresh" ? await exportSnapshot(link) : null;
+    const whole = request.mode === "full_refresh";
+    const snapshot = whole ? await exportSnapshot(link) : null;
+    const spellings = whole ? null : await spellingsOf(link, table);
     request.waiting(`rows of ${name}`);
     return {
-      schema: { columns: columns.map(carried), primaryKey },
+      schema: { columns: columns.map((column) => carried(column, spellings?.get(column.name))), primaryKey },
       snapshot: true,
       changed: scope.changed,
       warnings: [...((await hidesRows(link, table)) ? [hiddenRows(name)] : []), ...scope.warnings],
