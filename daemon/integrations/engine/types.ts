@@ -29,7 +29,7 @@ export interface Column {
   readonly native?: string;
   /** Its number in the source's table: another one under the same name is another column (dropped and made anew, names exchanged). */
   readonly place?: number;
-  /** What its values' text hangs on besides them (an enum's labels), each by a number that stays: where one is another, so are old values. */
+  /** What its values' text hangs on besides them (an enum's labels, a view's definition), each by a number that stays. */
   readonly spelling?: Readonly<Record<string, string>>;
   /** True where values have no declared type (CSV): they may be parsed into whatever type the destination has. */
   readonly untyped?: boolean;

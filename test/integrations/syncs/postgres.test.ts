@@ -466,6 +466,24 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     expect(await target.lines("spelt", "s, d, a")).toEqual(["(aged,aged,{aged})", "(new,,)"]);
   });
 
+  test("a view with another definition, or over one, is read anew by its key", async () => {
+    await source.query(`CREATE TABLE below (id int PRIMARY KEY); INSERT INTO below SELECT generate_series(1, 20000);
+      CREATE VIEW lower_view AS SELECT id, 'a' AS t FROM below; CREATE VIEW upper_view AS SELECT id, t FROM lower_view`);
+    const run = () =>
+      sync(ends("upper_view"), { mode: "incremental", cursor_field: "id", primary_key: ["id"], sync_id: "upper" });
+    expect((await run()).error).toBeNull();
+    for (const [change, t] of [
+      ["lower_view AS SELECT id, 'b' AS t FROM below", "b"],
+      ["upper_view AS SELECT id, t || 'c' AS t FROM lower_view", "bc"],
+    ] as const) {
+      await source.query(`CREATE OR REPLACE VIEW ${change}`);
+      expect(await run()).toMatchObject({ error: null, records_synced: 20_000 });
+      expect(await target.lines("upper_view", "DISTINCT t")).toEqual([`(${t})`]);
+      // The look-back.
+      expect(await run()).toMatchObject({ error: null, records_synced: 10_001 });
+    }
+  });
+
   test("texts that only a collation takes for equal are proven by their bytes, whatever the collation at either end", async () => {
     await source.query(
       `CREATE COLLATION no_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);

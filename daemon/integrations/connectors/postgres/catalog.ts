@@ -107,22 +107,26 @@ export async function hidesRows(link: PostgresLink, { oid, kind, filtered }: Tab
   return row?.hides === "true";
 }
 
-/** By column: the labels of enums and the members of composites in its type, which change with no row. */
+/** By column what changes with no row: the labels of enums and the members of composites in its type, and the definitions of its views. */
 export async function spellingsOf(
   link: PostgresLink,
-  { oid, columns }: TableInfo,
+  { oid, kind, columns }: TableInfo,
 ): Promise<ReadonlyMap<string, Readonly<Record<string, string>>>> {
-  if (columns.every(({ builtin }) => builtin)) return new Map();
+  if (kind !== "v" && columns.every(({ builtin }) => builtin)) return new Map();
   const words = await link.rows<{ name: string; id: string; word: string }>(
     `WITH RECURSIVE used AS (
        SELECT attname::text AS name, atttypid AS type FROM pg_attribute WHERE attrelid = $1::oid AND attnum > 0 AND NOT attisdropped
        UNION SELECT used.name, part.type FROM used JOIN pg_type t ON t.oid = used.type CROSS JOIN LATERAL (
          SELECT t.typelem AS type UNION ALL SELECT t.typbasetype UNION ALL SELECT rngsubtype FROM pg_range WHERE rngtypid = t.oid
          UNION ALL SELECT atttypid FROM pg_attribute WHERE attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped) part
-        WHERE part.type >= 16384)
+        WHERE part.type >= 16384),
+     reached AS (SELECT $1::oid AS view UNION SELECT d.refobjid FROM reached JOIN pg_rewrite r ON r.ev_class = view
+       JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass)
      SELECT name, e.oid::text AS id, enumlabel::text AS word FROM used JOIN pg_enum e ON e.enumtypid = used.type
      UNION ALL SELECT name, t.typrelid::text, string_agg(attnum::text, ',' ORDER BY attnum)
-       FROM used JOIN pg_type t ON t.oid = used.type JOIN pg_attribute a ON a.attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped GROUP BY 1, 2`,
+       FROM used JOIN pg_type t ON t.oid = used.type JOIN pg_attribute a ON a.attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped GROUP BY 1, 2
+     UNION ALL SELECT attname::text, c.oid::text, md5(pg_get_viewdef(c.oid)) FROM reached JOIN pg_class c ON c.oid = view AND c.relkind = 'v'
+       JOIN pg_attribute ON attrelid = $1::oid AND attnum > 0`,
     [oid],
   );
   const byColumn = Map.groupBy(words, ({ name }) => name);
