@@ -230,6 +230,23 @@ describe.skipIf(postgresMissing())("values", () => {
     db.close();
   });
 
+  test("infinities are numbers in a SQLite column of numbers, whatever they come from", async () => {
+    const csv = join(folder, "infinities.csv");
+    writeFileSync(csv, "r,i,n,t\nInfinity,-Infinity,Infinity,-Infinity\n");
+    const [lite, other] = [join(folder, "infinities.sqlite"), join(folder, "infinities2.sqlite")];
+    let read = { from: csv, object: "infinities" };
+    for (const to of [lite, other]) {
+      const db = new DatabaseSync(to);
+      db.exec("CREATE TABLE infinities (r REAL, i INTEGER, n NUMERIC, t TEXT)");
+      expect(await sync({ ...read, to, table: "infinities" })).toMatchObject({ error: null, records_synced: 1 });
+      expect(db.prepare("SELECT * FROM infinities").all()).toMatchObject([
+        { r: Infinity, i: -Infinity, n: Infinity, t: "-Infinity" },
+      ]);
+      db.close();
+      read = { from: lite, object: "infinities" };
+    }
+  });
+
   test("a row number beyond 2^53 goes into a SQLite table that numbers its rows by it, and no run after it fails", async () => {
     const lite = join(folder, "snowflakes.sqlite");
     const db = new DatabaseSync(lite);

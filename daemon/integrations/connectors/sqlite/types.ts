@@ -95,8 +95,11 @@ export function writeValue(value: Value, column: Column, affinity: Affinity, dec
   }
 }
 
-function asText(value: string, affinity: Affinity, declared: string): string {
-  if (affinity !== "text" && affinity !== "blob") holdsExactly(value, affinity, ofNumbers(declared));
+function asText(value: string, affinity: Affinity, declared: string): Stored {
+  if (affinity === "text" || affinity === "blob") return value;
+  // As text the negative one would be greater than every number.
+  if (ofNumbers(declared) && /^-?Infinity$/.test(value)) return Number(value);
+  holdsExactly(value, affinity, ofNumbers(declared));
   return value;
 }
 
