@@ -3,6 +3,11 @@
 /** The name is its first group. */
 export const ENV_REFERENCE = /\$\{env:([A-Za-z_]\w*)\}/g;
 
+/** The text with every reference filled in; a variable that is not set is nothing. */
+export function filledFrom(env: Readonly<Record<string, string | undefined>>, text: string): string {
+  return text.replace(ENV_REFERENCE, (_, name: string) => env[name] ?? "");
+}
+
 /** A reference, as it is written. */
 export const env = (name: string): string => `\${env:${name}}`;
 

@@ -13,10 +13,10 @@ import {
 import { dirname, join, sep } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { MagicError } from "#contract/errors.ts";
-import { readProject } from "#contract/project-check.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { CONTROLLERS_FOLDER, hasProjectFile, PROJECT_FILE } from "#shared/paths.ts";
 import { readPlainFile } from "#shared/plain-file.ts";
+import { projectOf, readProjectFile } from "#shared/project-file.ts";
 import { naming } from "#shared/write-error.ts";
 import { edited } from "./edit.ts";
 import { renderFile, type Template } from "./render.ts";
@@ -36,14 +36,7 @@ export function noProject(): MagicError {
 
 /** The folder of a project's controllers, as magic.yaml says it. Throws config_invalid for a file that is not valid. */
 export function controllersFolder(root: string): string {
-  const path = join(root, PROJECT_FILE);
-  if (!hasProjectFile(root)) return CONTROLLERS_FOLDER;
-  const { config, problems } = readProject(readPlainFile(path), PROJECT_FILE);
-  if (!config)
-    throw new MagicError("config_invalid", `${path} is not valid: \`magic validate\` lists every problem.`, {
-      extra: { problems },
-    });
-  return config.controllers ?? CONTROLLERS_FOLDER;
+  return projectOf(root).controllers ?? CONTROLLERS_FOLDER;
 }
 
 /** Makes the project's files that are missing; answers their names. What it makes is noted in `changes` beforehand. */
@@ -113,8 +106,7 @@ function addDatabase(root: string, made: string[], { undo, settle }: Changes): v
 
 function exampleDatabase(root: string, made: string[], { undo }: Changes): void {
   const path = join(root, EXAMPLE);
-  const configured = readProject(readPlainFile(join(root, PROJECT_FILE)), PROJECT_FILE).config?.databases?.["main"]
-    ?.url;
+  const configured = readProjectFile(root).config?.databases?.["main"]?.url;
   if (existsSync(path) || configured !== `sqlite:${EXAMPLE}`) return;
   const folder = makeFolder(dirname(path));
   if (folder) undo.push(() => rmSync(folder, { recursive: true, force: true }));

@@ -5,6 +5,7 @@ import { createServer, type RequestListener } from "node:http";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { allowedPrivate } from "#client/connectors/store.ts";
 import { streamChat } from "#client/gateway/chat.ts";
 import { createApiClient } from "#client/http.ts";
 import { syncIdOf } from "#client/syncs/state-file.ts";
@@ -22,6 +23,7 @@ import { createOutput } from "#output/create.ts";
 import { openInBrowser } from "#output/open.ts";
 import type { Format, Streams } from "#output/output.ts";
 import { createPaint } from "#output/paint.ts";
+import { controllersFolder } from "#scaffold/project.ts";
 import { listen } from "#test/listen.ts";
 import { temporaryFolder } from "#test/temporary.ts";
 
@@ -213,6 +215,21 @@ test("a name that every object has is no setting", () => {
     expect(() => oneSetting(key, { root: undefined, env: { MAGIC_HOME: "/nowhere" }, globals, argv: [] })).toThrow(
       `There is no setting ${key}.`,
     );
+});
+
+test("a magic.yaml that is blank is every default to whoever goes by it, as it is to the daemon", () => {
+  const root = temporaryFolder();
+  const globals = { format: "text", live: false, url: undefined, root: undefined, quiet: false } as const;
+  for (const text of [undefined, "", " \n", "# all: of it\n"]) {
+    if (text !== undefined) writeFileSync(join(root, "magic.yaml"), text);
+    expect(controllersFolder(root)).toBe("controllers");
+    expect(oneSetting("daemon.port", { root, env: {}, globals, argv: [] })).toMatchObject({ origin: "default" });
+    expect(allowedPrivate(root, {})).toEqual([]);
+  }
+  writeFileSync(join(root, "magic.yaml"), "version: 1\ncontrolers: x\n");
+  expect(() => controllersFolder(root)).toThrow("magic.yaml:2:1");
+  expect(() => oneSetting("daemon.port", { root, env: {}, globals, argv: [] })).toThrow("`controllers`");
+  expect(allowedPrivate(root, {})).toEqual([]);
 });
 
 test("only a page of the web is opened, whatever a daemon calls one", async () => {

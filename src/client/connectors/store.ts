@@ -3,13 +3,11 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { MANIFEST_ENDINGS, MAX_MANIFEST_BYTES } from "#contract/connector-files.ts";
-import { ENV_REFERENCE } from "#contract/env-reference.ts";
+import { filledFrom } from "#contract/env-reference.ts";
 import { isMagicError, MagicError } from "#contract/errors.ts";
-import { readProject } from "#contract/project-check.ts";
 import { readWhole } from "#shared/collect.ts";
 import { makeFolder } from "#shared/make-folder.ts";
-import { hasProjectFile, PROJECT_FILE } from "#shared/paths.ts";
-import { readPlainFile } from "#shared/plain-file.ts";
+import { readProjectFile } from "#shared/project-file.ts";
 import { replaceFileSync } from "#shared/replace-file.ts";
 
 export const CONNECTOR_NAME = /^[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?$/;
@@ -63,10 +61,8 @@ function catalogueFile(file: string): string {
 
 /** The private addresses that the project opens (`egress.allow_private` of magic.yaml); none where the file is not valid. */
 export function allowedPrivate(root: string, env: NodeJS.ProcessEnv): readonly string[] {
-  if (!hasProjectFile(root)) return [];
-  const { config } = readProject(readPlainFile(join(root, PROJECT_FILE)), PROJECT_FILE);
-  const filled = (text: string): string => text.replace(ENV_REFERENCE, (_, name: string) => env[name] ?? "");
-  return (config?.egress?.allow_private ?? []).map(filled);
+  const { config } = readProjectFile(root);
+  return (config?.egress?.allow_private ?? []).map((text) => filledFrom(env, text));
 }
 
 /** Writes the manifest whole or not at all; resolves to its path. Throws exists. */

@@ -3,12 +3,11 @@ import { join } from "node:path";
 import { MagicError } from "#contract/errors.ts";
 import { isObject } from "#contract/json-object.ts";
 import { ProjectConfig } from "#contract/project.ts";
-import { readProject } from "#contract/project-check.ts";
 import { DEFAULT_PORT } from "#contract/protocol.ts";
 import { nearest } from "#contract/suggest.ts";
 import { formats } from "#output/output.ts";
-import { hasProjectFile, PROJECT_FILE } from "#shared/paths.ts";
-import { readPlainFile } from "#shared/plain-file.ts";
+import { PROJECT_FILE } from "#shared/paths.ts";
+import { projectOf } from "#shared/project-file.ts";
 import { readUserConfig, userConfigPath } from "#shared/user-config.ts";
 import type { GlobalOptions } from "../command.ts";
 
@@ -139,16 +138,9 @@ function projectPath(root: string | undefined): string {
   return join(root ?? "", PROJECT_FILE);
 }
 
-// A file that is not valid has no values: `magic validate` says why.
+// A file that is not valid has no values.
 function projectValues(root: string | undefined): Record<string, unknown> {
-  if (root === undefined || !hasProjectFile(root)) return {};
-  const { config } = readProject(readPlainFile(projectPath(root)), PROJECT_FILE);
-  if (!config)
-    throw new MagicError(
-      "config_invalid",
-      `${projectPath(root)} is not valid: \`magic validate\` lists every problem.`,
-    );
-  return config;
+  return root === undefined ? {} : projectOf(root);
 }
 
 function flatten(values: Record<string, unknown>, prefix = ""): Map<string, unknown> {
