@@ -18,12 +18,12 @@ import { openLogFile } from "#daemon/telemetry/log-file.ts";
 import { createLogStream } from "#daemon/telemetry/log-stream.ts";
 import { rfc3339 } from "#shared/clock.ts";
 import { databaseFile, stateFolder } from "#shared/paths.ts";
+import { listenOn } from "#shared/port.ts";
 import { processStarted } from "#shared/process-identity.ts";
 import { forgetCrashes } from "./crash-note.ts";
 import { foregroundLog } from "./foreground-log.ts";
 import { acquireLock, type OwnerLock } from "./lock.ts";
 import { type DaemonOptions, parseOptions } from "./options.ts";
-import { listenOn } from "./port.ts";
 import { watchPresence } from "./presence.ts";
 import {
   anotherIsReady,

@@ -1,4 +1,5 @@
 // Which port: the one asked for, or an error that names its holder; the default one, or the next that is free, with a notice.
+import { createServer } from "node:net";
 import { MagicError } from "#contract/errors.ts";
 import { DEFAULT_PORT } from "#contract/protocol.ts";
 import { portHolder } from "./port-holder.ts";
@@ -30,6 +31,17 @@ export async function listenOn(
     }
   }
   throw new MagicError("port_taken", `Ports ${DEFAULT_PORT} to ${DEFAULT_PORT + ATTEMPTS - 1} are all taken.`);
+}
+
+/** Listens there for a moment. Throws port_taken, which names the holder, or usage. */
+export async function requireFree(port: number, host: string): Promise<void> {
+  const server = createServer();
+  const listen = () =>
+    new Promise<string>((resolve, reject) => {
+      server.once("error", reject).listen({ port, host }, () => resolve(host));
+    });
+  await listenOrName(port, listen);
+  await new Promise((closed) => server.close(closed));
 }
 
 async function listenOrName(port: number, listen: (port: number) => Promise<string>): Promise<string> {

@@ -486,6 +486,28 @@ test("restart leaves the daemon running whose magic.yaml is not valid any more",
   expect((await made.magic(["daemon", "status", "--json"])).json["pid"]).toBe(json["pid"]);
 });
 
+test("restart leaves the daemon running where the next one could not listen, whoever named the address", async () => {
+  const made = await temporaryProject();
+  const { json } = await start(made);
+  const { port, close } = await listen(createServer());
+  const restart = (...more: string[]) => made.magic(["daemon", "restart", "--json", ...more]);
+  const taken = { code: 7, stdout: "", failure: { code: "port_taken", port } };
+  expect(await restart("--port", String(port))).toMatchObject(taken);
+  expect(await restart("--host", "203.0.113.1")).toMatchObject({ code: 2, failure: { code: "usage" } });
+  expect((await made.magic(["daemon", "status", "--json"])).json["pid"]).toBe(json["pid"]);
+
+  const stopped = await made.magic(["daemon", "stop", "--json"]);
+  const configured = await made.magic(["daemon", "start", "--json"]);
+  await writeFile(join(made.root, "magic.yaml"), `version: 1\ndaemon: { host: "\${env:HERE}", port: ${port} }\n`);
+  expect(await made.magic(["daemon", "restart", "--json"], { HERE: "127.0.0.1" })).toMatchObject(taken);
+  const status = await made.magic(["daemon", "status", "--json"]);
+  expect([stopped.json["pid"], status.json["pid"]]).toEqual([json["pid"], configured.json["pid"]]);
+  await close();
+  const moved = await made.magic(["daemon", "restart", "--json"], { HERE: "127.0.0.1" });
+  expect(moved).toMatchObject({ code: 0, stderr: "" });
+  expect(moved.json["url"]).toBe(`http://127.0.0.1:${port}`);
+});
+
 test("a port or host that cannot be is a usage error", async () => {
   const made = await temporaryProject();
   const port = await made.magic(["daemon", "start", "--json", "--port", "70000"]);
