@@ -1,6 +1,7 @@
 // What options take for a time, whatever Date.parse would make of it.
 import { expect, test } from "vitest";
 import { pathPart } from "#client/path-part.ts";
+import { flagsOf } from "#commands/daemon/listen-options.ts";
 import { betweenOf, filled, listValue, timeOf } from "#commands/option-values.ts";
 
 test("a day or a time is taken, a day that no calendar has is not", () => {
@@ -9,6 +10,11 @@ test("a day or a time is taken, a day that no calendar has is not", () => {
   expect(timeOf("2026-02-28T23:30:00-01:00", "--since")).toBe("2026-03-01T00:30:00.000Z");
   for (const text of ["2026-02-29", "2026-02-30T00:00:00Z", "2026-04-31", "2026-13-01", "2026-00-10", "yesterday", ""])
     expect(() => timeOf(text, "--since"), text).toThrow("--since takes a time");
+});
+
+test("files that the daemon reads are named from where the command runs", () => {
+  const options = { tlsCert: "tls/cert.pem", tlsKey: "/etc/key.pem" };
+  expect(flagsOf(options, "/srv/shop")).toEqual(["--tls-cert=/srv/shop/tls/cert.pem", "--tls-key=/etc/key.pem"]);
 });
 
 test("a span that ends before it begins is refused: nothing could be found in it", () => {

@@ -1,4 +1,5 @@
 // What `daemon start` and `daemon restart` share: where to listen, and the text that shows a daemon.
+import { resolve } from "node:path";
 import type { Command } from "commander";
 import { MagicError } from "#contract/errors.ts";
 import type { RuntimeFile } from "#contract/protocol.ts";
@@ -29,14 +30,14 @@ export function addListenOptions(command: Command): Command {
     .option("--forget-sealed", "give up the credentials that a master key sealed which is gone");
 }
 
-/** The flags that the daemon's own command line takes besides host and port. */
-export function flagsOf(options: ListenOptions): string[] {
+/** The flags that the daemon's own command line takes besides host and port; it runs in another folder than `cwd`. */
+export function flagsOf(options: ListenOptions, cwd: string): string[] {
   return [
     ...(options.allowWeakSandbox ? ["--allow-weak-sandbox"] : []),
     ...(options.forgetSealed ? ["--forget-sealed"] : []),
     ...(options.tls ? ["--tls"] : []),
-    ...(options.tlsCert === undefined ? [] : [`--tls-cert=${options.tlsCert}`]),
-    ...(options.tlsKey === undefined ? [] : [`--tls-key=${options.tlsKey}`]),
+    ...(options.tlsCert === undefined ? [] : [`--tls-cert=${resolve(cwd, options.tlsCert)}`]),
+    ...(options.tlsKey === undefined ? [] : [`--tls-key=${resolve(cwd, options.tlsKey)}`]),
   ];
 }
 

@@ -29,7 +29,7 @@ export default defineCommand<ListenOptions>({
       root,
       host: options.host,
       port,
-      flags: [...keptFlags(before, options), ...flagsOf(options)],
+      flags: [...keptFlags(before, options), ...flagsOf(options, cwd)],
       env,
     });
     for (const note of notes) output.note(note);

@@ -29,7 +29,7 @@ export default defineCommand<Options>({
       host: options.host,
       port: portOf(options.port),
       foreground: options.foreground ?? false,
-      flags: flagsOf(options),
+      flags: flagsOf(options, cwd),
       env,
     });
     for (const note of started.notes) output.note(note);
@@ -42,7 +42,7 @@ export default defineCommand<Options>({
       );
     // An older daemon knows no such route, and one that is just ending is another command's affair.
     if (!started.started) await keepDaemon(started.runtime).catch(() => undefined);
-    const unheard = started.started ? [] : unheardBy(started.runtime, options);
+    const unheard = started.started ? [] : unheardBy(started.runtime, options, cwd);
     if (unheard.length > 0)
       output.warn(
         `It runs already at ${started.runtime.url}: ${unheard.join(" and ")} would take \`magic daemon restart\`.`,
@@ -73,9 +73,9 @@ async function startAnswering(options: StartOptions): Promise<StartResult> {
 }
 
 // What was asked for and the daemon that runs does not do.
-function unheardBy({ host, port, url, version, flags = [] }: RuntimeFile, options: Options): string[] {
+function unheardBy({ host, port, url, version, flags = [] }: RuntimeFile, options: Options, cwd: string): string[] {
   const wanted = portOf(options.port) || port;
-  const files = flagsOf(options).filter((flag) => /^--tls-/.test(flag) && !flags.includes(flag));
+  const files = flagsOf(options, cwd).filter((flag) => /^--tls-/.test(flag) && !flags.includes(flag));
   return [
     ...(version === VERSION ? [] : [`version ${VERSION}`]),
     ...(options.host === undefined || options.host === host ? [] : [`--host ${options.host}`]),
