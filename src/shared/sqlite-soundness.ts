@@ -11,13 +11,13 @@ const QUICK_CHECK_LIMIT = 128 * 1024 * 1024;
 const CORRUPT = 11;
 const NOT_A_DATABASE = 26;
 
-/** What is wrong with the database at `file`; undefined where it is sound, empty or absent. Throws where it cannot be read. */
+/** What is wrong with the database at `file`; undefined where it is sound or absent. Throws where it cannot be read. */
 export function databaseProblem(file: string): string | undefined {
   const found = statSync(file, { throwIfNoEntry: false });
   const logged = hasLog(file);
   if (found?.isFile() === false) return `${file} is no file`;
   if (!found) return logged ? `${file} is missing, and its write-ahead log is not` : undefined;
-  if (found.size === 0) return logged ? `${file} is empty, and its write-ahead log is not` : undefined;
+  if (found.size === 0) return `${file} is empty: what it held is gone, and a new one is made where it is removed`;
   if (!startOf(file).equals(header)) return `${file} is not an SQLite database`;
   return pagesProblem(file, found.size, logged);
 }

@@ -105,6 +105,7 @@ test("a damaged database is refused by name and its bytes stay as they were", as
     "pages in the middle": (bytes) => bytes.fill(0xa5, 4096 * 3, 4096 * 20),
     "the end is missing": (bytes) => bytes.subarray(0, 4096 * 9 + 100),
     schema: (bytes) => bytes.fill(0xff, 100, 4000),
+    "all of it is missing": () => Buffer.alloc(0),
   };
   for (const [name, damage] of Object.entries(damages)) {
     const bytes = damage(Buffer.from(sound));

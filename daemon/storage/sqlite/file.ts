@@ -1,6 +1,7 @@
 // The database file before anything writes to it: its folder and mode, and whether it is a sound database.
-import { closeSync, existsSync, openSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { MagicError } from "#contract/errors.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { databaseFile, stateFolder } from "#shared/paths.ts";
@@ -21,12 +22,27 @@ export function prepareFolder(root: string): string {
 }
 
 /**
- * Reads the database without changing anything, then makes the empty file (0600) where it is missing.
+ * Reads the database without changing anything, then makes one without tables (0600) where it is missing.
  *
  * @throws MagicError `database_corrupt`.
  */
 export function checkFile(file: string): void {
   const problem = databaseProblem(file);
   if (problem !== undefined) throw new MagicError("database_corrupt", problem);
-  closeSync(openSync(file, "a", 0o600));
+  if (!existsSync(file)) makeDatabase(file);
+}
+
+// Whole or not at all: an empty file in its place was cut off, and is not to be taken for one that was about to be made.
+function makeDatabase(file: string): void {
+  // No longer than the lock's: how long a path SQLite takes has been asked for that.
+  const next = `${file}~`;
+  rmSync(next, { force: true });
+  closeSync(openSync(next, "wx", 0o600));
+  const made = new DatabaseSync(next);
+  try {
+    made.exec("PRAGMA journal_mode=WAL");
+  } finally {
+    made.close();
+  }
+  renameSync(next, file);
 }

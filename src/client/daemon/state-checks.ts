@@ -43,7 +43,10 @@ function newerVersion(path: string): string | undefined {
 function filesCheck({ root, env, fix }: DoctorOptions): Check {
   const name = "state files";
   const lock = join(stateFolder(root), runtimeNames.lock);
-  const lockFound = problemOf(lock, "Move it out of the way; it was left as it is.", databaseProblem);
+  const lockFound = problemOf(lock, "Move it out of the way; it was left as it is.", (path) =>
+    // As it is in the moment in which it is made.
+    statSync(path).size === 0 ? undefined : databaseProblem(path),
+  );
   // It holds nothing, and a daemon that lives would not have a damaged one. What cannot be judged is left.
   if (lockFound?.damaged && fix) {
     rmSync(lock);
