@@ -4,6 +4,7 @@ import { basename, join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { MagicError } from "#contract/errors.ts";
 import type { DevelopmentEvent } from "#contract/wire/controllers.ts";
+import { isStill } from "#daemon/controllers/reload/folders.ts";
 import { whenThere } from "#daemon/controllers/reload/missing.ts";
 import { loadProblem } from "#daemon/controllers/reload/problems.ts";
 import type { DevelopmentSession } from "#daemon/controllers/runtime.ts";
@@ -174,6 +175,20 @@ test("a folder that is renamed, and one that is away for a moment, never stop se
   // The watcher tells of the new folder before it does of the old one: that is no clash of names.
   expect(first.value).toMatchObject({ type: "reload", controller: "moved" });
   await session.close();
+});
+
+test("a folder that is away twice within half a second is still there, and one that stays away is not", async () => {
+  const bench = await openBench();
+  const folder = bench.write("moved", "export default () => 1;");
+  const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));
+  renameSync(folder, `${folder}-two`);
+  const still = isStill(folder);
+  await pause(50);
+  renameSync(`${folder}-two`, folder);
+  await pause(200);
+  renameSync(folder, `${folder}-two`);
+  expect(await still).toBe(true);
+  expect(await isStill(folder)).toBe(false);
 });
 
 test("folders that exchange their names serve under them, and never stop", async () => {

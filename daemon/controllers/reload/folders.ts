@@ -5,6 +5,7 @@ import { CONTRACT_FILES, HANDLER_FILES, isPassedOver } from "#contract/controlle
 
 /** A checkout, or a folder that is renamed away and back, is no removal: what serves is kept for so long. */
 const GONE_MS = 400;
+const GONE_STEP_MS = 20;
 /** A save empties the file before it writes: an empty file is believed after so long. */
 const EMPTY_MS = 100;
 const EMPTY_STEP_MS = 5;
@@ -33,9 +34,12 @@ export async function isController(folder: string): Promise<boolean> {
   return names.some((name) => (CONTRACT_FILES as readonly string[]).includes(name)) || names.some(isRoot);
 }
 
+/** Waits while it is gone: one that was there in between, and is away again, was not gone for so long. */
 export async function isStill(folder: string): Promise<boolean> {
-  if (await isController(folder)) return true;
-  await new Promise((done) => setTimeout(done, GONE_MS));
+  for (let waited = 0; waited < GONE_MS; waited += GONE_STEP_MS) {
+    if (await isController(folder)) return true;
+    await new Promise((done) => setTimeout(done, GONE_STEP_MS));
+  }
   return await isController(folder);
 }
 
