@@ -16,6 +16,7 @@ import authorize from "#commands/connection/authorize.ts";
 import create from "#commands/connection/create.ts";
 import { getCommand } from "#commands/credential-verbs.ts";
 import { bannerText, placeOf } from "#commands/dev/show.ts";
+import models from "#commands/model/list.ts";
 import trigger from "#commands/sync/trigger.ts";
 import watch from "#commands/sync/watch.ts";
 import listenTo from "#commands/webhook/listen.ts";
@@ -93,6 +94,26 @@ test("the run that was waited for is a line of ndjson", async () => {
   await ended;
   expect(said().match(/\n/g)).toHaveLength(1);
   expect(JSON.parse(said())).toMatchObject({ id: "run_1", rejects: [{ key: "7", reason: "too long" }] });
+});
+
+test("a provider of which no model is known is answered with those of which there are some", async () => {
+  const data = ["openai", "magic", "openai"].map((owned_by, n) => ({
+    id: `${n}`,
+    kind: "model",
+    owned_by,
+    allowed: false,
+  }));
+  const url = await daemon((_request, response) =>
+    response.setHeader("content-type", "application/json").end(JSON.stringify({ data })),
+  );
+  for (const [provider, note] of [
+    ["opnai", "No model of opnai is known; there are those of magic, openai.\n"],
+    ["openai", ""],
+  ]) {
+    const { ended, said, noted } = run(models as CommandModule<never>, { url, options: { provider }, format: "json" });
+    await ended;
+    expect([JSON.parse(said()).data.length, noted()]).toEqual([note ? 0 : 2, note]);
+  }
 });
 
 test("what nests by the thousand ends no webhook listen", async () => {

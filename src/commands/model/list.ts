@@ -35,8 +35,15 @@ export default defineCommand<Options>({
         (!options.allowed || model.allowed) && (options.provider === undefined || model.owned_by === options.provider),
     );
     output.result({ object: "list", data: models }, (paint) => show(models, paint));
+    // One whose models nobody has listed, as of a server of one's own, is none the less configured.
+    if (options.provider !== undefined && !data.some(({ owned_by: owner }) => owner === options.provider))
+      output.note(`No model of ${options.provider} is known; there are those of ${providersOf(data).join(", ")}.`);
   },
 });
+
+function providersOf(models: readonly Model[]): string[] {
+  return [...new Set(models.map(({ owned_by: owner }) => owner))].sort();
+}
 
 function show(models: readonly Model[], paint: Paint): string {
   const dollars = (value: number | undefined) => (value === undefined ? null : `$${value}`);
