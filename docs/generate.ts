@@ -74,10 +74,31 @@ export function errorPage(): string {
     "| ---- | ------ | ---- | --- | ----- | ---- | ---- |",
     ...rows.map((row) => `| ${row} |`),
     "",
+    ...fieldCodes,
+    "",
     ...otherForms,
     "",
   ].join("\n");
 }
+
+/** What `errors` holds. */
+const fieldCodes = [
+  "## In `errors`",
+  "",
+  'Each is `{"pointer", "code", "detail"}`. The code is the keyword of JSON Schema that the place does not fit: `required`, `additionalProperties`,',
+  "`type`, `enum`, `format`, `minimum`, `maxLength` and so on, of the route's schema or of the controller's or connector's own. Where no schema can say",
+  "it, it is a word:",
+  "",
+  "- `unknown`, `not_found`: what it names is not there",
+  "- `duplicate`, `conflict`: it is there twice, or together with what excludes it",
+  "- `past`, `not_kept`: a time that is over, one that is too long ago",
+  "- `schedule`, `timezone`, `cursor`: it is none",
+  "- `reference`: one to a secret or to the environment that this caller may not give",
+  "- `invalid`, `invalid_request`: it does not fit otherwise, as the detail says",
+  "- `depth`, `too_slow`, `too_many`: it nests too deep, takes too long to check, or would make too much",
+  "- `breaking_change`: what `incompatible_version` is about",
+  "- of contract.yaml and magic.yaml, a [problem of `magic validate`](contract.md#problems)",
+];
 
 /** What the gateway's and the token endpoint's clients know errors by. */
 const otherForms = [
