@@ -21,14 +21,18 @@ export interface InvokeRequest {
   readonly signal?: AbortSignal;
 }
 
-/** Runs the handler once. Throws what the invoke route answers; for a name that is not there, with the nearest one. */
-export async function invokeController(client: ApiClient, request: InvokeRequest): Promise<InvokeAnswer> {
+/** Runs the handler once. Throws what the invoke route answers. */
+export function invokeController(client: ApiClient, request: InvokeRequest): Promise<InvokeAnswer> {
   const { name, input, version, signal } = request;
+  const body = { input, ...(version === undefined ? {} : { version }) };
+  const answer = client.request<InvokeAnswer>("POST", `${at(name)}/invoke`, { body, ...(signal && { signal }) });
+  return suggesting(client, name, answer);
+}
+
+/** The answer of a route of the controller. Throws what it answers; for a name that is not there, with the nearest one. */
+async function suggesting<T>(client: ApiClient, name: string, answer: Promise<T>): Promise<T> {
   try {
-    return await client.request<InvokeAnswer>("POST", `${at(name)}/invoke`, {
-      body: { input, ...(version === undefined ? {} : { version }) },
-      ...(signal && { signal }),
-    });
+    return await answer;
   } catch (error) {
     throw await withSuggestion(client, name, error);
   }
@@ -143,7 +147,7 @@ export async function listControllers(client: ApiClient): Promise<readonly Contr
 
 /** Throws controller_not_found. */
 export function getController(client: ApiClient, name: string): Promise<ControllerSummary> {
-  return client.request("GET", at(name));
+  return suggesting(client, name, client.request("GET", at(name)));
 }
 
 /** Points an alias at a version, or gives the version `percent` of the alias's calls. */
@@ -155,16 +159,17 @@ export function promoteController(
   percent: number | undefined,
 ): Promise<ControllerSummary> {
   const body = { version, ...(percent !== undefined && { percent }) };
-  return client.request("PUT", `${at(name)}/aliases/${pathPart(alias)}`, { body });
+  return suggesting(client, name, client.request("PUT", `${at(name)}/aliases/${pathPart(alias)}`, { body }));
 }
 
 /** Points an alias back at what it pointed at before. */
 export function rollbackController(client: ApiClient, name: string, alias?: string): Promise<ControllerSummary> {
-  return client.request("POST", `${at(name)}/rollback`, { body: alias === undefined ? {} : { alias } });
+  const body = alias === undefined ? {} : { alias };
+  return suggesting(client, name, client.request("POST", `${at(name)}/rollback`, { body }));
 }
 
 /** One version, or without it the controller with all of them. Throws controller_not_found. */
 export async function deleteController(client: ApiClient, name: string, version?: string): Promise<void> {
   const path = version === undefined ? at(name) : `${at(name)}/versions/${pathPart(version)}`;
-  await client.request("DELETE", path);
+  await suggesting(client, name, client.request("DELETE", path));
 }

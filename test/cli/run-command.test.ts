@@ -5,7 +5,14 @@ import { createServer, type RequestListener } from "node:http";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { allowedPrivate } from "#client/connectors/store.ts";
+import { allowedPrivate, readConnector } from "#client/connectors/store.ts";
+import {
+  deleteController,
+  getController,
+  invokeController,
+  promoteController,
+  rollbackController,
+} from "#client/controllers.ts";
 import { streamChat } from "#client/gateway/chat.ts";
 import { createApiClient } from "#client/http.ts";
 import { syncIdOf } from "#client/syncs/state-file.ts";
@@ -114,6 +121,27 @@ test("a provider of which no model is known is answered with those of which ther
     await ended;
     expect([JSON.parse(said()).data.length, noted()]).toEqual([note ? 0 : 2, note]);
   }
+});
+
+test("a slip in the name of a controller or a connector is answered with the nearest one, whatever was to be done with it", async () => {
+  const missing = { code: "controller_not_found", detail: "there is no controller triag", status: 404 };
+  const url = await daemon(({ url: path = "" }, response) => {
+    const listed = path === "/v1/controllers";
+    response.writeHead(listed ? 200 : 404, { "content-type": "application/json" });
+    response.end(JSON.stringify(listed ? { data: [{ name: "triage" }] } : missing));
+  });
+  const client = createApiClient({ url, token: "x", environment: "sandbox" });
+  const asked = [
+    () => invokeController(client, { name: "triag", input: {} }),
+    () => getController(client, "triag"),
+    () => promoteController(client, "triag", "latest", "1.0.0", undefined),
+    () => rollbackController(client, "triag"),
+    () => deleteController(client, "triag"),
+  ];
+  for (const ask of asked)
+    await expect(ask()).rejects.toMatchObject({ code: missing.code, extra: { next: "Did you mean triage?" } });
+  const connector = readConnector(temporaryFolder(), "strpe");
+  await expect(connector).rejects.toMatchObject({ code: "not_found", extra: { next: "Did you mean stripe?" } });
 });
 
 test("what nests by the thousand ends no webhook listen", async () => {

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { MANIFEST_ENDINGS, MAX_MANIFEST_BYTES } from "#contract/connector-files.ts";
 import { filledFrom } from "#contract/env-reference.ts";
 import { isMagicError, MagicError } from "#contract/errors.ts";
+import { nearest } from "#contract/suggest.ts";
 import { readWhole } from "#shared/collect.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { readProjectFile } from "#shared/project-file.ts";
@@ -16,8 +17,7 @@ function connectorsFolder(root: string): string {
   return join(root, "connectors");
 }
 
-function listConnectors(root: string): string[] {
-  const folder = connectorsFolder(root);
+function manifestsIn(folder: string): string[] {
   if (!existsSync(folder)) return [];
   return readdirSync(folder)
     .filter((file) => MANIFEST_ENDINGS.some((ending) => file.endsWith(ending)))
@@ -34,11 +34,12 @@ export async function readConnector(root: string, name: string): Promise<string>
   if (file) return readManifest(file);
   const ours = CONNECTOR_NAME.test(name) ? catalogueFile(`${name}.yaml`) : undefined;
   if (ours && existsSync(ours)) return readFileSync(ours, "utf8");
-  const known = listConnectors(root);
+  const known = manifestsIn(connectorsFolder(root));
+  const near = nearest(name, [...known, ...manifestsIn(catalogueFile("."))]);
   throw new MagicError(
     "not_found",
     `There is no connector '${name}' that is a manifest. ${known.length ? `The project has: ${known.join(", ")}.` : "Add one with `magic connector add FILE`."} \`magic connector list\` shows the catalogue.`,
-    { extra: { next: "Check the name." } },
+    { extra: { next: near === undefined ? "Check the name." : `Did you mean ${near}?` } },
   );
 }
 
