@@ -1,8 +1,9 @@
 // What every part of the daemon stands on: clock, log, metrics, traces, configuration, storage, credentials. Made once by
 // app.ts, in the order in which the parts need each other, and freed in the opposite one.
 import { type Clock, systemClock } from "#shared/clock.ts";
+import type { LocalCredentials } from "#shared/local-credentials.ts";
 import { stateFolder, userStateFolder } from "#shared/paths.ts";
-import { type LocalCredentials, loadLocalCredentials } from "./identity/local-credentials.ts";
+import { loadLocalCredentials } from "./identity/local-credentials.ts";
 import { openProject, type Project } from "./project.ts";
 import { openSeals, type Seals } from "./secrets/seals.ts";
 import { openStorage } from "./storage/open.ts";

@@ -7,10 +7,10 @@ import { type Environment, environments, headers as names } from "#contract/prot
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { CredentialTable } from "#daemon/storage/tables/credential.ts";
 import type { Clock } from "#shared/clock.ts";
+import type { LocalCredentials } from "#shared/local-credentials.ts";
 import { digestOf, parseSecret, sameDigest, timeOf } from "./credentials/secret.ts";
 import type { Uses } from "./credentials/uses.ts";
 import type { AccessTokens } from "./jwt/access-token.ts";
-import type { LocalCredentials } from "./local-credentials.ts";
 
 export interface IdentityAuthenticator {
   /** Throws `invalid_key` or `expired` for a bad or missing credential. `remote`: one object for all requests of a connection. */

@@ -7,6 +7,7 @@ import type { Presence } from "#daemon/storage/presence.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Clock } from "#shared/clock.ts";
+import type { LocalCredentials } from "#shared/local-credentials.ts";
 import { type AuditTrail, openAuditTrail } from "./audit/trail.ts";
 import { createAuthenticator, type IdentityAuthenticator } from "./authenticator.ts";
 import { type ClientLogin, createClientLogin } from "./client-login.ts";
@@ -18,7 +19,6 @@ import { type Issuers, openIssuers } from "./jwt/issuers.ts";
 import { openSigningKeys, type SigningKeys } from "./jwt/signing-keys.ts";
 import { createRateLimiter, type RateLimiter, type StoredWindow } from "./limits/rate-limiter.ts";
 import { createSharedLimiter } from "./limits/shared-limiter.ts";
-import type { LocalCredentials } from "./local-credentials.ts";
 
 export interface Identity {
   readonly authenticator: IdentityAuthenticator;

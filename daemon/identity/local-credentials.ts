@@ -2,20 +2,11 @@
 // file that only the user can read.
 import { randomBytes } from "node:crypto";
 import { MagicError } from "#contract/errors.ts";
-import type { RuntimeFile } from "#contract/protocol.ts";
+import { credentialPrefixes, credentialsOf, type LocalCredentials } from "#shared/local-credentials.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { credentialsFile } from "#shared/paths.ts";
 import { textIfThere } from "#shared/plain-file.ts";
 import { replaceFile } from "#shared/replace-file.ts";
-
-export type LocalCredentials = Pick<RuntimeFile, "local_token" | "gateway_token" | "api_key" | "admin_key">;
-
-const prefixes: Readonly<Record<keyof LocalCredentials, string>> = {
-  local_token: "mt_local_",
-  gateway_token: "gt_",
-  api_key: "sk_test_",
-  admin_key: "sk_admin_",
-};
 
 /** The root's credentials, made at the first call. `folder` is the state folder. Throws `state_unusable` for a damaged file. */
 export async function loadLocalCredentials(folder: string): Promise<LocalCredentials> {
@@ -30,20 +21,15 @@ export async function loadLocalCredentials(folder: string): Promise<LocalCredent
 
 /** New ones, 256 random bits each. */
 function createLocalCredentials(): LocalCredentials {
-  const made = Object.entries(prefixes).map(([name, prefix]) => [name, prefix + randomBytes(32).toString("base64url")]);
+  const random = () => randomBytes(32).toString("base64url");
+  const made = Object.entries(credentialPrefixes).map(([name, prefix]) => [name, prefix + random()]);
   return Object.fromEntries(made) as LocalCredentials;
 }
 
 function parse(text: string, path: string): LocalCredentials {
-  try {
-    const found = JSON.parse(text) as LocalCredentials;
-    const complete = Object.entries(prefixes).every(([name, prefix]) =>
-      String(found[name as keyof LocalCredentials]).startsWith(prefix),
-    );
-    if (complete) return found;
-  } catch {
-    // Told below, without the text: it may hold credentials.
-  }
+  const found = credentialsOf(text);
+  if (found) return found;
   const next = "Restore it from a copy, or remove it: new credentials are made.";
+  // Without the text: it may hold credentials.
   throw new MagicError("state_unusable", `${path} is damaged.`, { extra: { next } });
 }

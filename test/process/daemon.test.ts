@@ -144,17 +144,21 @@ test.each([
     "holds damaged credentials",
     async (root: string) => {
       await mkdir(join(root, ".magic"));
-      await writeFile(join(root, ".magic", "credentials.json"), "{");
+      await writeFile(join(root, ".magic", "credentials.json"), '{"local_token": 5}');
     },
   ],
-])("a state folder that %s is refused, and nothing in it is overwritten", async (_name, spoil) => {
-  const made = await temporaryProject();
-  await spoil(made.root);
-  const before = await contents(made.root);
-  const outcome = await start(made);
-  expect([outcome.code, outcome.stdout, outcome.failure["code"]]).toEqual([1, "", "state_unusable"]);
-  expect(await contents(made.root)).toMatchObject(before);
-});
+])(
+  "a state folder that %s is refused, as doctor says beforehand, and nothing in it is overwritten",
+  async (_name, spoil) => {
+    const made = await temporaryProject();
+    await spoil(made.root);
+    const before = await contents(made.root);
+    expect((await made.magic(["doctor", "--json"])).code).toBe(3);
+    const outcome = await start(made);
+    expect([outcome.code, outcome.stdout, outcome.failure["code"]]).toEqual([1, "", "state_unusable"]);
+    expect(await contents(made.root)).toMatchObject(before);
+  },
+);
 
 test.skipIf(process.getuid?.() === 0)(
   "a root that cannot be written to is refused, as doctor says beforehand",

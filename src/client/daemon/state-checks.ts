@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { errors } from "#contract/errors.ts";
 import { MIGRATION_TABLE, migrationNames } from "#contract/migrations.ts";
 import { runtimeNames } from "#contract/protocol.ts";
+import { credentialsOf } from "#shared/local-credentials.ts";
 import { FINGERPRINT_SETTING, keyFingerprint, masterKeyOf } from "#shared/master-key.ts";
 import { credentialsFile, databaseFile, masterKeyFile, stateFolder, userStateFolder } from "#shared/paths.ts";
 import { databaseProblem, rowsIn } from "#shared/sqlite-soundness.ts";
@@ -92,14 +93,7 @@ function problemOf(path: string, next: string, look: (path: string) => string | 
 }
 
 function credentialsProblem(path: string): string | undefined {
-  const text = readFileSync(path, "utf8");
-  try {
-    const found: unknown = JSON.parse(text);
-    if (typeof found === "object" && found !== null && "local_token" in found) return undefined;
-  } catch {
-    // Told below, without the text: it may hold credentials.
-  }
-  return `${path} is damaged`;
+  return credentialsOf(readFileSync(path, "utf8")) ? undefined : `${path} is damaged`;
 }
 
 function keyProblem(path: string): string | undefined {
