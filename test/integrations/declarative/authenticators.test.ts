@@ -74,6 +74,23 @@ test.each(["True", "true"])("a switch of the configuration chooses, written as %
   expect(seen["/items"]?.authorization).toBe("Bearer chosen");
 });
 
+test("a way to authenticate that cannot run is refused where it is chosen, and keeps nobody from the others", async () => {
+  const ways = {
+    python: { type: "CustomAuthenticator", class_name: "source_shop.components.Signed" },
+    slip: { ...oauth("https://api.test"), client_secret: "{{ config.secret) }}" },
+    key: { type: "BearerAuthenticator", api_token: "{{ config.key }}" },
+  };
+  const choosing = (authenticators: Record<string, unknown>) => () => ({
+    ...{ type: "SelectiveAuthenticator", authenticator_selection_path: ["by"], authenticators },
+  });
+  const seen = await sent(choosing(ways), { by: "key", key: "mine" });
+  expect(seen["/items"]?.authorization).toBe("Bearer mine");
+  await expect(sent(choosing(ways), { by: "python" })).rejects.toThrow("source_shop.components.Signed");
+  await expect(sent(choosing(ways), { by: "slip" })).rejects.toThrow("expected '}}', got ')'");
+  const { key: _runs, ...rest } = ways;
+  await expect(sent(choosing(rest))).rejects.toThrow("source_shop.components.Signed");
+});
+
 test("a token that ends again while a limit is waited out is renewed again", async () => {
   const answers = [401, 429, 401, 503, 401, 200];
   let issued = 0;

@@ -69,28 +69,33 @@ function apiKey(context: Context, component: Component): Authenticator {
   );
 }
 
-// Chosen when the first request is made: a manifest can be looked at without a configuration.
+// Chosen when the first request is made: a manifest can be looked at without a configuration. A way that cannot run is refused where it is
+// chosen, or where there is no other.
 function selective(context: Context, component: Component, login: Login): Authenticator {
   const path = list(component["authenticator_selection_path"]).map(String);
   const choices = isRecord(component["authenticators"]) ? component["authenticators"] : {};
-  const all = new Map(
-    Object.entries(choices)
-      .filter(([, each]) => isRecord(each))
-      .map(([name, each]) => [
-        name,
-        authenticatorOf(context, { $parameters: component["$parameters"] ?? {}, ...(each as Component) }, login),
-      ]),
-  );
+  const all = new Map<string, Authenticator>();
+  const refused = new Map<string, unknown>();
+  for (const [name, each] of Object.entries(choices)) {
+    if (!isRecord(each)) continue;
+    try {
+      all.set(name, authenticatorOf(context, { $parameters: component["$parameters"] ?? {}, ...each }, login));
+    } catch (error) {
+      refused.set(name, error);
+    }
+  }
+  if (all.size === 0) for (const error of refused.values()) throw error;
   const chosen = (): Authenticator => {
     const name = fieldAt(context.config, path);
     // To the reference true is `True`; in YAML the choice may stand as a boolean.
-    const found = all.get(str(name)) ?? all.get(String(name));
-    if (!found)
-      throw new MagicError(
-        "validation_failed",
-        `config.${path.join(".")} must be one of ${[...all.keys()].join(", ")}; it is ${name === undefined ? "missing" : `'${String(name)}'`}`,
-      );
-    return found;
+    const written = [str(name), String(name)].find((each) => all.has(each) || refused.has(each));
+    const found = written === undefined ? undefined : all.get(written);
+    if (found) return found;
+    if (written !== undefined) throw refused.get(written);
+    throw new MagicError(
+      "validation_failed",
+      `config.${path.join(".")} must be one of ${[...all.keys()].join(", ")}; it is ${name === undefined ? "missing" : `'${String(name)}'`}`,
+    );
   };
   return {
     apply: (parts, to) => chosen().apply(parts, to),
