@@ -126,6 +126,28 @@ test("a stream that has no partitions any more is read from its beginning; a tim
   expect(from).toEqual(["2024-01-01", "2024-05-01"]);
 });
 
+test("records that came after the read began move the cursor to its beginning, those of the future not at all", async () => {
+  const since: (string | null)[] = [];
+  const origin = await vendor(({ at }, response) => {
+    since.push(at.searchParams.get("since"));
+    if (since.length % 2 === 1) return json(response, {}, 429, { "retry-after": "60" });
+    json(response, { items: [{ id: 1, planned: "2999-01-01T00:00:00Z" }] });
+  });
+  const readBy = (value: string, state?: unknown) => {
+    const { end_datetime: _open, ...sync } = cursor;
+    const fields = [{ type: "AddedFieldDefinition", path: ["at"], value }];
+    const source = manifest(origin, { sync, transformations: [{ type: "AddFields", fields }] });
+    return read(source, { waits: [], state });
+  };
+  const stamp = "{{ now_utc().strftime('%Y-%m-%dT%H:%M:%SZ') }}";
+  const { records, state } = await readBy(stamp);
+  const reached = (state as { cursor: string }).cursor;
+  expect(Date.parse(String(records[0]?.["at"])) - Date.parse(reached)).toBeGreaterThanOrEqual(59_000);
+  await readBy(stamp, state);
+  expect(since).toEqual([midnight("2026-01-01"), midnight("2026-01-01"), reached, reached]);
+  expect((await readBy("{{ record.planned }}")).state).toEqual({ cursor: null });
+});
+
 test("where one cursor stands for all partitions, not every one of them ends in a checkpoint", async () => {
   const origin = await vendor((request, response) =>
     json(response, { items: [{ id: request.at.searchParams.get("p"), at: day(1) }] }),

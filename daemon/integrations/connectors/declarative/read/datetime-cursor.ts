@@ -30,6 +30,11 @@ export function datetimeCursor(context: Context, component: Component, asks: Com
     bounds ??= { cursor, start: startOf(cursor), end: range.end() };
     return bounds;
   };
+  // What came while the interval was read says that all before its end was; a date in the future would hide what comes until then.
+  const upTo = (end: bigint | null, value: DateTime | undefined): DateTime | undefined => {
+    if (!value || end === null || value.us <= end) return value;
+    return value.us <= BigInt(context.clock.now()) * 1000n ? new DateTime(end, value.offset) : undefined;
+  };
   const clientSide = component["is_client_side_incremental"] === true || component["is_data_feed"] === true;
   return {
     field,
@@ -58,9 +63,8 @@ export function datetimeCursor(context: Context, component: Component, asks: Com
     advance(cursor, records, each) {
       let latest: DateTime | undefined;
       for (const record of records) {
-        const value = parse(fieldOf(record, field));
-        // A date in the future would hide what comes until then.
-        if (value && (each.end === null || value.us <= each.end) && !(latest && value.us <= latest.us)) latest = value;
+        const value = upTo(each.end, parse(fieldOf(record, field)));
+        if (value && !(latest && value.us <= latest.us)) latest = value;
       }
       const known = parse(cursor);
       return !latest || (known && latest.us <= known.us) ? cursor : written(latest, format);
