@@ -66,11 +66,11 @@ export function oauth(context: Context, component: Component): Authenticator {
       refreshToken: typeof rotated === "string" && rotated !== "" ? rotated : current,
     };
   };
-  const [id, secret] = clientOf(context, component);
-  const grant = { configured: refreshToken, of: [endpoint, id, secret] };
-  const tokens = sharedToken(context, component, initial, (last) =>
-    refreshToken && endpoint && !asserts(component) ? refreshInTurn(context, grant, last, request) : request(""),
-  );
+  const tokens = sharedToken(context, component, initial, (last) => {
+    if (!refreshToken || !endpoint || asserts(component)) return request("");
+    const grant = { configured: refreshToken, of: [endpoint, ...clientOf(context, component)] };
+    return refreshInTurn(context, grant, last, request);
+  });
   return {
     async apply(parts) {
       const token = await tokens.get();
