@@ -222,6 +222,31 @@ test("a JSON body that comes to text that is no JSON is not left out: the vendor
   expect(asked).toBe(1);
 });
 
+test("an address whose host is an empty setting is none: what follows it is no host", async () => {
+  let asked = 0;
+  const origin = await vendor((_request, response) => {
+    asked++;
+    json(response, { items: [{ id: 1 }], access_token: "t" });
+  });
+  const authenticator = {
+    ...{ type: "OAuthAuthenticator", client_id: "me", client_secret: "hush", refresh_token: "r" },
+    token_refresh_endpoint: "https://{{ config.domain }}/token",
+  };
+  const host = "https://{{ config.domain }}";
+  for (const requester of [
+    { url_base: `${host}/rest/v3` },
+    { url_base: `${host}.acme.test/` },
+    { url_base: "https://api.acme.test", path: `${host}/items` },
+    { url_base: "https://api.acme.test", authenticator },
+  ]) {
+    const source = manifest(origin, { requester });
+    await expect(read(source, { rewrite: `*=${origin}` })).rejects.toThrow("is not a URL: check");
+    expect(asked).toBe(0);
+    await read(source, { rewrite: `*=${origin}`, config: { domain: "shop.test" } });
+    asked = 0;
+  }
+});
+
 test("a request with two bodies is refused: one of them would be left out", async () => {
   const origin = await vendor((_request, response) => json(response, { items: [{ id: 1 }, { id: 2 }] }));
   const pagination_strategy = { type: "PageIncrement", page_size: 2, inject_on_first_request: true };

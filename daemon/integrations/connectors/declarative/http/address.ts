@@ -9,6 +9,16 @@ export const isAtSame = (a: string, b: string): boolean =>
 
 export const isWhole = (path: unknown): boolean => typeof path === "string" && /^\s*https?:\/\//i.test(path);
 
+/**
+ * The URL, or null: it is none. The standard reads `https:///rest` as one of the host `rest`, and `.acme.test` as a name: what an empty setting
+ * leaves of `https://{{ config.domain }}/rest` would go to who is not meant.
+ */
+export function parseAddress(text: string): URL | null {
+  const url = URL.parse(text);
+  const named = !url?.protocol.startsWith("http") || /^\s*https?:\/\/(?:[^/\\?#@]*@)?[^/\\?#.]/i.test(text);
+  return named ? url : null;
+}
+
 // Servers behind a proxy take their own scheme for http: what was begun over TLS goes on over it.
 export function atServerOf(named: string, target: string): string {
   const [from, to] = [URL.parse(named), URL.parse(target)];
@@ -19,11 +29,11 @@ export function atServerOf(named: string, target: string): string {
 /** The base and a path below it; a whole URL as path stands for itself. */
 export function joinUrl(base: string, path: string): string {
   if (/^https?:\/\//i.test(path)) {
-    if (!URL.canParse(path)) throw noUrl(path, "path, what the server says of the next page");
+    if (!parseAddress(path)) throw noUrl(path, "path, what the server says of the next page");
     return path;
   }
   if (!path) return base;
-  if (!URL.canParse(base)) throw noUrl(base, "url_base");
+  if (!parseAddress(base)) throw noUrl(base, "url_base");
   if (!/^https?:/i.test(base))
     throw new MagicError("egress_blocked", `${base.slice(0, 20)}... is not read: only http and https URLs are`);
   const whole = base.endsWith("/") ? base : `${base}/`;
@@ -37,8 +47,9 @@ export function joinUrl(base: string, path: string): string {
 }
 
 export function urlOf(text: string): URL {
-  if (!URL.canParse(text)) throw noUrl(text, "url_base");
-  return new URL(text);
+  const url = parseAddress(text);
+  if (!url) throw noUrl(text, "url_base");
+  return url;
 }
 
 const noUrl = (text: string, where: string): MagicError =>

@@ -2,6 +2,7 @@
 import type { Dispatcher } from "undici";
 import { MagicError } from "#contract/errors.ts";
 import { becomesGet, isRedirect, readLocation, sameServer } from "#contract/redirect.ts";
+import { parseAddress } from "./address.ts";
 import { contentDecoded } from "./content-encoding.ts";
 import { exchange } from "./exchange.ts";
 
@@ -153,15 +154,12 @@ export function forStranger(request: HttpRequest, from: URL): HttpRequest {
 }
 
 function parseUrl(text: string): URL {
-  let url: URL;
-  try {
-    url = new URL(text);
-  } catch {
+  const url = parseAddress(text);
+  if (!url)
     throw new MagicError(
       "validation_failed",
       `'${text.slice(0, 200)}' is not a URL: check url_base, path and the configuration`,
     );
-  }
   if (url.protocol !== "https:" && url.protocol !== "http:")
     throw new MagicError("egress_blocked", `${url.protocol} URLs are not read: only http and https`);
   return url;
