@@ -247,6 +247,17 @@ test("an address whose host is an empty setting is none: what follows it is no h
   }
 });
 
+test.each(["{{ response.page\n  + 1 }}", "{{ response.page + }}"])(
+  "what fails in %j is told with it",
+  async (template) => {
+    const origin = await vendor((_request, response) => json(response, { items: [{ id: 1 }], page: "x" }));
+    const page_token_option = { type: "RequestOption", inject_into: "request_parameter", field_name: "page" };
+    const pagination_strategy = { type: "CursorPagination", cursor_value: template };
+    const source = manifest(origin, { paginator: { pagination_strategy, page_token_option } });
+    await expect(read(source)).rejects.toThrow(`, in the template ${template.replace("\n ", "")}`);
+  },
+);
+
 test("a request with two bodies is refused: one of them would be left out", async () => {
   const origin = await vendor((_request, response) => json(response, { items: [{ id: 1 }, { id: 2 }] }));
   const pagination_strategy = { type: "PageIncrement", page_size: 2, inject_on_first_request: true };

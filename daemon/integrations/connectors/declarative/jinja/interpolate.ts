@@ -1,5 +1,5 @@
 // The door of this folder: a template and a context in, a native value out, as the reference (Jinja2 and ast.literal_eval) makes it.
-import { UndefinedError } from "./errors.ts";
+import { EvaluationError, TemplateSyntaxError, UndefinedError } from "./errors.ts";
 import { render } from "./evaluate.ts";
 import { fromJson, toJson } from "./json.ts";
 import { literalEval } from "./literal.ts";
@@ -41,7 +41,11 @@ export function createInterpolator(now: () => number = Date.now, known?: Readonl
       template.includes(name) || aliases.some(([alias, target]) => target === name && template.includes(alias));
     for (const name of Object.keys(context)) if (wanted(name)) names.set(name, fromJson(context[name]));
     for (const [alias, name] of aliases) if (!names.has(alias) && names.has(name)) names.set(alias, names.get(name));
-    return render(statementsOf(template), names, functions, known);
+    try {
+      return render(statementsOf(template), names, functions, known);
+    } catch (error) {
+      throw placed(error, template);
+    }
   };
   return {
     render: renderOne,
@@ -67,6 +71,13 @@ export function createInterpolator(now: () => number = Date.now, known?: Readonl
       return typeof otherwise === "string" ? literalIn(renderOne(otherwise, context)) : otherwise;
     },
   };
+}
+
+// A manifest has hundreds of templates: which one it was is half of what there is to tell.
+function placed(error: unknown, template: string): unknown {
+  if (error instanceof EvaluationError || error instanceof TemplateSyntaxError)
+    error.message += `, in the template ${template.replace(/\s+/g, " ").trim().slice(0, 200)}`;
+  return error;
 }
 
 /** An id such as 12J reads like one of Python's complex numbers: what JSON has no form for stays text, as it is written. */
