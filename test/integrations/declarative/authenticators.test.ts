@@ -87,6 +87,7 @@ test("a way to authenticate that cannot run is refused where it is chosen, and k
   expect(seen["/items"]?.authorization).toBe("Bearer mine");
   await expect(sent(choosing(ways), { by: "python" })).rejects.toThrow("source_shop.components.Signed");
   await expect(sent(choosing(ways), { by: "slip" })).rejects.toThrow("expected '}}', got ')'");
+  await expect(sent(choosing(ways))).rejects.toThrow("config.by must be one of slip, key; it is missing");
   await expect(sent(choosing({ python: ways.python }))).rejects.toThrow("source_shop.components.Signed");
 });
 

@@ -88,7 +88,8 @@ function selective(context: Context, component: Component, login: Login): Authen
   const chosen = (): Authenticator => {
     const name = fieldAt(context.config, path);
     // To the reference true is `True`; in YAML the choice may stand as a boolean.
-    const written = [str(name), String(name)].find((each) => all.has(each) || refused.has(each));
+    const forms = name === undefined ? [] : [str(name), String(name)];
+    const written = forms.find((each) => all.has(each) || refused.has(each));
     const found = written === undefined ? undefined : all.get(written);
     if (found) return found;
     if (written !== undefined) throw refused.get(written);
