@@ -145,6 +145,19 @@ const custom = (what: string) => ({ type: `Custom${what}`, class_name: `source.c
 const withRetriever = (more: object) => ({ ...stream, retriever: { ...stream.retriever, ...more } });
 const withRequester = (more: object) => withRetriever({ requester: { ...stream.retriever.requester, ...more } });
 
+test("a template of streams that is written in Python is named when the manifest is added", async () => {
+  const python = dynamic("a", "b");
+  const stream_template = { ...stream, transformations: [{ type: "CustomTransformation", class_name: "source.Own" }] };
+  const dynamic_streams = [{ ...python, name: "tables", stream_template }];
+  expect(await job({ dynamic_streams }, "inspect")).toMatchObject(
+    failed(/no stream can run; tables: .*'source\.Own' is/),
+  );
+  const refused = { name: "tables", refused: expect.stringContaining("source.Own") };
+  expect(await job({ dynamic_streams: [...dynamic_streams, python] }, "inspect")).toMatchObject({
+    summary: { streams: [refused], dynamic: true },
+  });
+});
+
 test.each<[string, object]>([
   ["Retriever", { ...stream, retriever: custom("Retriever") }],
   ["SchemaLoader", { ...stream, schema_loader: custom("SchemaLoader") }],

@@ -9,7 +9,18 @@ import { createBudget } from "./http/budget.ts";
 import { createHttpClient } from "./http/client.ts";
 import { createInterpolator } from "./jinja/interpolate.ts";
 import { manifestNames } from "./jinja/names.ts";
-import { type Component, children, isRecord, list, manifestError, optionalChild } from "./manifest/component.ts";
+import {
+  type Component,
+  child,
+  children,
+  isRecord,
+  list,
+  manifestError,
+  optionalChild,
+  optionalText,
+  refuseCustom,
+  typeOf,
+} from "./manifest/component.ts";
 import type { Manifest } from "./manifest/load.ts";
 import { checkNames, inlineSchema, nameOf, writtenStreams } from "./manifest/streams.ts";
 import { createJobGate } from "./read/job-gate.ts";
@@ -21,9 +32,11 @@ export async function inspectStreams(manifest: Manifest): Promise<ConnectorSumma
   const context = dryContext(manifest);
   const components = streamComponents(context, manifest.resolved);
   checkNames(components);
-  const streams = components.map((component) => inspect(context, component));
+  const made = children(manifest.resolved, "dynamic_streams");
+  const refused = made.flatMap(inspectTemplate);
+  const streams = [...components.map((component) => inspect(context, component)), ...refused];
   const [first] = streams;
-  if (first && streams.every((stream) => stream.refused !== null))
+  if (first && refused.length === made.length && streams.every((stream) => stream.refused !== null))
     throw manifestError(`no stream can run; ${first.name}: ${first.refused}`);
   return streams;
 }
@@ -37,7 +50,9 @@ export function missingChecks({ resolved }: Manifest): string[] {
     .filter((name) => !known.has(name));
 }
 
-function inspect(context: Context, component: Component): ConnectorSummary["streams"][number] {
+type Inspected = ConnectorSummary["streams"][number];
+
+function inspect(context: Context, component: Component): Inspected {
   const name = nameOf(component);
   try {
     const stream = streamOf(context, component);
@@ -49,14 +64,32 @@ function inspect(context: Context, component: Component): ConnectorSummary["stre
       refused: null,
     };
   } catch (error) {
-    return {
-      name,
-      primary_key: [],
-      cursor_field: null,
-      schema: null,
-      refused: (error as Error).message.replace(/^manifest: /, ""),
-    };
+    return refusedAs(name, error);
   }
+}
+
+function refusedAs(name: string, error: unknown): Inspected {
+  const refused = (error as Error).message.replace(/^manifest: /, "");
+  return { name, primary_key: [], cursor_field: null, schema: null, refused };
+}
+
+// Which streams a template makes is known with a configuration only; that it is written in Python is known before.
+function inspectTemplate(template: Component): Inspected[] {
+  const parts = ["stream_template", "components_resolver"].map((field) => child(template, field));
+  try {
+    for (const part of parts) refuseCustomIn(part);
+    return [];
+  } catch (error) {
+    const name = [template, ...parts].map((each) => optionalText(each, "name")).find(Boolean);
+    return [refusedAs(name ?? typeOf(template), error)];
+  }
+}
+
+// Of several ways to authenticate the others may do.
+function refuseCustomIn(value: unknown): void {
+  if (isRecord(value) && typeof value["class_name"] === "string") refuseCustom(value);
+  if (isRecord(value) && typeOf(value) === "SelectiveAuthenticator") return;
+  if (typeof value === "object" && value !== null) for (const each of Object.values(value)) refuseCustomIn(each);
 }
 
 /** Nothing is sent: building streams asks nobody. */
