@@ -154,11 +154,14 @@ test("a signed token stands alone unless the manifest says otherwise, and its ke
   await jwtVerify(token, Buffer.from(key));
 });
 
-test("a session is begun below the requester's base", async () => {
-  const seen = await sent(() => ({
+test("a session is begun below the requester's base; an answer without its token is told as that", async () => {
+  const session = {
     ...{ type: "LegacySessionTokenAuthenticator", header: "X-Session", login_url: "/session", session_token: "" },
     ...{ session_token_response_key: "id", username: "u", password: "p", validate_session_url: "/user" },
-  }));
+  };
+  const elsewhere = { ...session, session_token_response_key: "token" };
+  await expect(sent(() => elsewhere)).rejects.toThrow("the login answer has no token at token");
+  const seen = await sent(() => session);
   expect(seen["/session"]?.body).toBe('{"username":"u","password":"p"}');
   expect(seen["/items"]?.session).toBe("s1");
 });

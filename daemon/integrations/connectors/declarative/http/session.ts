@@ -62,10 +62,12 @@ export function legacySession(context: Context, component: Component): Authentic
         },
         context.signal,
       );
+      if (response.status >= 400) throw new MagicError("credentials_rejected", `the login answered ${response.status}`);
       const answer = decoderOf(undefined)(response)[0];
-      const token = isRecord(answer) ? answer[value("session_token_response_key")] : undefined;
-      if (response.status >= 400 || typeof token !== "string")
-        throw new MagicError("credentials_rejected", `the login answered ${response.status}`);
+      const key = value("session_token_response_key");
+      const token = isRecord(answer) ? answer[key] : undefined;
+      if (typeof token !== "string")
+        throw new MagicError("credentials_rejected", `the login answer has no token at ${key}`);
       return { value: token, expiresAt: Number.POSITIVE_INFINITY };
     },
   );
