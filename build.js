@@ -27,12 +27,16 @@ if (pinned && existsSync(`node_modules/${pinned}/bin/node`) && !existsSync("node
 }
 
 let build;
+let Ajv2020;
+let standalone;
 let parse;
 try {
   ({ build } = await import("esbuild"));
+  ({ Ajv2020 } = await import("ajv/dist/2020.js"));
+  ({ default: standalone } = (await import("ajv/dist/standalone/index.js")).default);
   ({ parse } = await import("yaml"));
 } catch {
-  console.error("magic: not built, esbuild or yaml is missing: run `npm ci` first");
+  console.error("magic: not built, esbuild, ajv or yaml is missing: run `npm ci` first");
   process.exit(0);
 }
 
@@ -51,6 +55,26 @@ const common = {
 // Bundled CommonJS dependencies call require().
 const banner = {
   js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
+};
+// What Ajv makes of the schemas, instead of Ajv.
+async function validatorsOf(file) {
+  const inMemory = { write: false, splitting: false, sourcemap: false, target: "node20" };
+  const [made] = (await build({ ...common, ...inMemory, entryPoints: [file] })).outputFiles;
+  const { schemas, options } = await import(
+    `data:text/javascript;base64,${Buffer.from(made.contents).toString("base64")}`
+  );
+  const ajv = new Ajv2020({ ...options, schemas, code: { source: true, esm: true } });
+  return standalone(ajv, Object.fromEntries(Object.keys(schemas).map((name) => [name, name])));
+}
+const validators = await validatorsOf("src/contract/validators.ts");
+const validatorsFinished = {
+  name: "validators-finished",
+  setup(esbuild) {
+    esbuild.onLoad({ filter: /[\\/]src[\\/]contract[\\/]validators\.ts$/ }, () => ({
+      contents: validators,
+      resolveDir: ".",
+    }));
+  },
 };
 // Imported, a built-in costs milliseconds of every start: the import evaluates all of its lazy getters (stdin among them).
 const builtinsAsTheyAre = {
@@ -111,7 +135,15 @@ for (const [entryPoints, inject] of [
   [{ main: "src/main.ts" }, []],
   [programs, ["daemon/node-globals.ts"]],
 ]) {
-  const options = { ...common, entryPoints, inject, banner, external, plugins: [builtinsAsTheyAre], metafile: true };
+  const options = {
+    ...common,
+    entryPoints,
+    inject,
+    banner,
+    external,
+    plugins: [validatorsFinished, builtinsAsTheyAre],
+    metafile: true,
+  };
   refuseLostNames((await build(options)).metafile.inputs);
 }
 await build({

@@ -1,8 +1,6 @@
 // A read document against a schema: every problem at once, with its place, what was found, and what to write instead.
 // Schemas say it in words through two annotations: `x-form` (what a value must look like) and `examples`.
 import type { ErrorObject, ValidateFunction } from "ajv/dist/2020.js";
-import { Ajv2020 } from "ajv/dist/2020.js";
-import type { TSchema } from "typebox";
 import { pointerParts, toPointer } from "./json-pointer.ts";
 import type { Problem } from "./problem.ts";
 import { MAX_PROBLEMS, type Source } from "./source.ts";
@@ -18,15 +16,6 @@ interface Annotated {
 
 /** Looked at: each alternative of a choice has its own, and no more than MAX_PROBLEMS are shown. */
 const MOST_ERRORS = 10 * MAX_PROBLEMS;
-
-/** For schemas of ours: that they are schemas is tested, and would cost each start a tenth of a second. */
-export function compileCheck(schema: TSchema): ValidateFunction {
-  const ajv = new Ajv2020({
-    ...{ allErrors: true, verbose: true, strict: false },
-    ...{ validateFormats: false, validateSchema: false },
-  });
-  return ajv.compile(schema);
-}
 
 /** The places where the document does not fit the schema. */
 export function checkAgainst(source: Source, validate: ValidateFunction): Problem[] {

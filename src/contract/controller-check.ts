@@ -1,12 +1,12 @@
 // Reads and checks a contract: the schema, the JSON Schemas inside, and that capabilities and scopes go together.
-import type { ValidateFunction } from "ajv/dist/2020.js";
-import { checkAgainst, compileCheck } from "./check.ts";
-import { type Capability, ControllerContract } from "./controller.ts";
+import { checkAgainst } from "./check.ts";
+import type { Capability, ControllerContract } from "./controller.ts";
 import { urlHost } from "./grants.ts";
 import { fields, isObject, list } from "./json-object.ts";
 import { checkEmbedded } from "./json-schema/embedded.ts";
 import { type Problem, sortProblems } from "./problem.ts";
 import { readSource, type Source } from "./source.ts";
+import * as validators from "./validators.ts";
 
 export interface ContractReading {
   /** Undefined where there is any problem. */
@@ -24,14 +24,11 @@ const scopeOf: Readonly<Partial<Record<Capability, { scope: string; needed: bool
   "sync:trigger": { scope: "syncs", needed: false, example: "" },
 };
 
-let compiled: ValidateFunction | undefined;
-
 /** The text of a contract (YAML or JSON) as a contract, or every problem in it. */
 export function readContract(content: string | Uint8Array, file: string): ContractReading {
   const { source, problems } = readSource(content, file);
   if (!source) return { contract: undefined, problems };
-  compiled ??= compileCheck(ControllerContract);
-  const found = [...problems, ...checkAgainst(source, compiled)];
+  const found = [...problems, ...checkAgainst(source, validators.contract)];
   const { value } = source;
   if (isObject(value)) {
     for (const key of ["input_schema", "output_schema"])

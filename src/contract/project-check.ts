@@ -1,13 +1,13 @@
 // Reads and checks magic.yaml: the schema first, then what no schema can say (names that must exist elsewhere in the file).
-import type { ValidateFunction } from "ajv/dist/2020.js";
-import { checkAgainst, compileCheck } from "./check.ts";
+import { checkAgainst } from "./check.ts";
 import { toPointer } from "./json-pointer.ts";
 import { type Problem, sortProblems } from "./problem.ts";
-import { ProjectConfig } from "./project.ts";
+import type { ProjectConfig } from "./project.ts";
 import { type ProviderConfig, providerTypes } from "./project-gateway.ts";
 import { providerFaults } from "./provider-faults.ts";
 import { readSource, type Source } from "./source.ts";
 import { nearest } from "./suggest.ts";
+import * as validators from "./validators.ts";
 
 export interface ProjectReading {
   /** Undefined where there is any problem. */
@@ -15,15 +15,12 @@ export interface ProjectReading {
   readonly problems: readonly Problem[];
 }
 
-let compiled: ValidateFunction | undefined;
-
 /** The text of magic.yaml (YAML or JSON) as a configuration, or every problem in it. `${env:...}` is left as it is written. */
 export function readProject(content: string | Uint8Array, file: string): ProjectReading {
   if (isCommented(content)) return { config: {} as ProjectConfig, problems: [] };
   const { source, problems } = readSource(content, file);
   if (!source) return { config: undefined, problems };
-  compiled ??= compileCheck(ProjectConfig);
-  const found = [...problems, ...checkAgainst(source, compiled)];
+  const found = [...problems, ...checkAgainst(source, validators.project)];
   if (found.length === 0) found.push(...references(source, source.value as ProjectConfig));
   const sorted = sortProblems(found);
   return { config: sorted.length === 0 ? (source.value as ProjectConfig) : undefined, problems: sorted };
