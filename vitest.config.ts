@@ -25,8 +25,8 @@ const test = {
 export default defineConfig({
   test: {
     globalSetup: ["test/global-setup.ts"],
-    // A test waits for its child processes most of the time: on two cores three at a time take a fifth less than two. The long ones measure.
-    maxWorkers: deep ? Math.max(2, availableParallelism() - 1) : Math.max(3, availableParallelism()),
+    // A test waits for its child processes most of the time: on two cores four at a time take an eighth less than three. The long ones measure.
+    maxWorkers: deep ? Math.max(2, availableParallelism() - 1) : Math.max(4, availableParallelism()),
     projects: [
       // These leave a process as they found it: many share one and load the code once, for three fifths of the processor time.
       { test: { ...test, name: "together", isolate: deep, include: [`${together}/${tests}`] } },

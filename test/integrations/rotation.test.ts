@@ -28,7 +28,6 @@ test("a connection that was authorized in a browser outlives its access token, h
   const api_token = "{{ config['access_token'] }}";
   const ways = {
     bearer: { type: "BearerAuthenticator", api_token },
-    key: { type: "ApiKeyAuthenticator", header: "Authorization", api_token: `Bearer ${api_token}` },
     // It was not authorized there.
     oauth: { type: "OAuthAuthenticator", token_refresh_endpoint: `${origin}/elsewhere`, refresh_token: "none" },
   };
