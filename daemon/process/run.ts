@@ -4,21 +4,14 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { errors, isMagicError } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
-import {
-  DEFAULT_PORT,
-  PROTOCOL,
-  type ReadyMessage,
-  type RuntimeFile,
-  runtimeNames,
-  VERSION,
-} from "#contract/protocol.ts";
+import { PROTOCOL, type ReadyMessage, type RuntimeFile, runtimeNames, VERSION } from "#contract/protocol.ts";
 import type { App } from "#daemon/app.ts";
 import type { FoundationConfig } from "#daemon/foundation.ts";
 import { openLogFile } from "#daemon/telemetry/log-file.ts";
 import { createLogStream } from "#daemon/telemetry/log-stream.ts";
 import { rfc3339 } from "#shared/clock.ts";
 import { databaseFile, stateFolder } from "#shared/paths.ts";
-import { listenOn } from "#shared/port.ts";
+import { configuredPort, listenOn } from "#shared/port.ts";
 import { processStarted } from "#shared/process-identity.ts";
 import { forgetCrashes } from "./crash-note.ts";
 import { foregroundLog } from "./foreground-log.ts";
@@ -106,7 +99,9 @@ async function startApp(
 
 async function serve(life: Life): Promise<void> {
   const { app, options, root, state, logFile } = life;
-  const { url, notes } = await listenOn(options.port ?? configuredPort(app), (port) => app.listen(port));
+  const { url, notes } = await listenOn(options.port ?? configuredPort(app.project.current()), (port) =>
+    app.listen(port),
+  );
   const runtime = { ...runtimeOf(app, root, url), flags: process.argv.slice(2).filter(lasting) };
   // Before the file tells others whom to signal.
   const supervision = superviseProcess(life);
@@ -121,12 +116,6 @@ async function serve(life: Life): Promise<void> {
   await tell({ type: "ready", runtime, notes: [...notes, ...problems] });
   if (!options.foreground && process.connected) process.disconnect?.();
   void logFile.flush();
-}
-
-// Most magic.yaml files name the default port: that one may move on when it is taken, another one was asked for.
-function configuredPort(app: App): number | undefined {
-  const port = app.project.current().daemon?.port;
-  return port === DEFAULT_PORT ? undefined : port;
 }
 
 // What says where the daemon runs, and who started it how, belongs to one start; the rest is for the next one as well.

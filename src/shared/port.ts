@@ -1,6 +1,7 @@
 // Which port: the one asked for, or an error that names its holder; the default one, or the next that is free, with a notice.
 import { createServer } from "node:net";
 import { MagicError } from "#contract/errors.ts";
+import type { ProjectConfig } from "#contract/project.ts";
 import { DEFAULT_PORT } from "#contract/protocol.ts";
 import { portHolder } from "./port-holder.ts";
 
@@ -9,6 +10,11 @@ const ATTEMPTS = 100;
 export interface Listening {
   readonly url: string;
   readonly notes: readonly string[];
+}
+
+/** Most magic.yaml files name the default port: that one may move on when it is taken, another one was asked for. */
+export function configuredPort({ daemon }: ProjectConfig): number | undefined {
+  return daemon?.port === DEFAULT_PORT ? undefined : daemon?.port;
 }
 
 /** @param asked the port of --port or magic.yaml; 0 is any free one; undefined lets the default move on. */

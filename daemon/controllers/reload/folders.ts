@@ -36,11 +36,16 @@ export async function isController(folder: string): Promise<boolean> {
 
 /** Waits while it is gone: one that was there in between, and is away again, was not gone for so long. */
 export async function isStill(folder: string): Promise<boolean> {
-  for (let waited = 0; waited < GONE_MS; waited += GONE_STEP_MS) {
-    if (await isController(folder)) return true;
-    await new Promise((done) => setTimeout(done, GONE_STEP_MS));
+  return await comesTrue(() => isController(folder), GONE_MS, GONE_STEP_MS);
+}
+
+/** As soon as it is so; false where it is not for so long. */
+async function comesTrue(isSo: () => Promise<boolean>, ms: number, stepMs: number): Promise<boolean> {
+  for (let waited = 0; waited < ms; waited += stepMs) {
+    if (await isSo()) return true;
+    await new Promise((done) => setTimeout(done, stepMs));
   }
-  return await isController(folder);
+  return await isSo();
 }
 
 export function isRoot(name: string): boolean {
@@ -74,10 +79,7 @@ export async function changedSince(
 
 /** Waits while the file is empty, as it is in the middle of a save; at most 100 ms. */
 export async function untilWritten(path: string): Promise<void> {
-  for (let waited = 0; waited < EMPTY_MS; waited += EMPTY_STEP_MS) {
-    if ((await stat(path).catch(() => null))?.size !== 0) return;
-    await new Promise((done) => setTimeout(done, EMPTY_STEP_MS));
-  }
+  await comesTrue(async () => (await stat(path).catch(() => null))?.size !== 0, EMPTY_MS, EMPTY_STEP_MS);
 }
 
 /** When the save happened: the newest file's own time, unless a clock disagrees with ours. */

@@ -5,7 +5,7 @@ import type { KeptToken, TokenKeeper } from "#contract/tokens.ts";
 import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
 import type { Turns } from "#shared/turns.ts";
 import { changeSecret, type SecretPorts } from "./change-secret.ts";
-import type { ConnectionSecret } from "./secret.ts";
+import { type ConnectionSecret, isRenewable } from "./secret.ts";
 
 // Grants that were replaced in the configuration leave their last tokens: so many grants are remembered.
 const GRANTS = 8;
@@ -22,7 +22,8 @@ export function createKeepers(ports: SecretPorts, turns: Turns, renew: Renew): K
       try {
         const record = await ports.storage.units.connection.get({ id, environment: "live" });
         let found = record === null ? null : ports.secrets.read(record);
-        if (last !== undefined && found && isRenewable(found)) found = ports.secrets.read(await renew(id, last));
+        if (last !== undefined && found && isRenewable(found.credentials))
+          found = ports.secrets.read(await renew(id, last));
         const kept = (token: KeptToken) => (held: ConnectionSecret) =>
           held.place === found?.place ? withToken(held, grant, token) : held;
         return {
@@ -36,10 +37,6 @@ export function createKeepers(ports: SecretPorts, turns: Turns, renew: Renew): K
       }
     },
   });
-}
-
-function isRenewable({ credentials: { oauth, refresh_token } }: ConnectionSecret): boolean {
-  return oauth === true && typeof refresh_token === "string";
 }
 
 // What the provider's authorization gave stands in the credentials; what a configuration began with, beside them.

@@ -20,6 +20,12 @@ export interface ConnectionSecret {
 }
 
 export type Settings = Pick<ConnectionSecret, "config" | "credentials">;
+
+/** It was authorized in a browser, and the vendor gives its daemon other access tokens. */
+export function isRenewable({ oauth, refresh_token }: Settings["credentials"]): boolean {
+  return oauth === true && typeof refresh_token === "string";
+}
+
 type Sealed = Pick<ConnectionRecord, "id" | "environment" | "secret">;
 
 export interface ConnectionSecrets {

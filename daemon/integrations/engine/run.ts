@@ -247,14 +247,17 @@ function refuseEmptying({ read, rejects }: Run, { left }: WritePlan): void {
 // What a server gave up for the sake of another transaction (a deadlock, a standby that catches up, a record that is changed or a table
 // that is altered behind a MySQL snapshot, a table or column that two runs were about to make): PostgreSQL's and MySQL's codes.
 function isConflict(error: unknown): boolean {
-  const { code, errno } = ((error as Error | null)?.cause ?? {}) as { code?: string; errno?: number };
-  return ["40P01", "40001", "42701"].includes(code ?? "") || [1020, 1050, 1060, 1213, 1412].includes(errno ?? 0);
+  return isOneOf(error, ["40P01", "40001", "42701"], [1020, 1050, 1060, 1213, 1412]);
 }
 
 // A table or a column went, or was called otherwise, after it was looked at and before the first record: PostgreSQL's and MySQL's codes.
 function isOutdated(error: unknown): boolean {
-  const { code, errno } = ((error as Error | null)?.cause ?? {}) as { code?: string; errno?: number };
-  return ["42P01", "42703"].includes(code ?? "") || [1054, 1091, 1146].includes(errno ?? 0);
+  return isOneOf(error, ["42P01", "42703"], [1054, 1091, 1146]);
+}
+
+function isOneOf(error: unknown, codes: readonly string[], errnos: readonly number[]): boolean {
+  const { code = "", errno = 0 } = ((error as Error | null)?.cause ?? {}) as { code?: string; errno?: number };
+  return codes.includes(code) || errnos.includes(errno);
 }
 
 // A name or a value in it may have a megabyte.

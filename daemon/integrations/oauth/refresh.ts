@@ -6,7 +6,7 @@ import type { ConnectionRecord } from "#daemon/storage/tables/connection.ts";
 import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { inTurn, type Turns } from "#shared/turns.ts";
 import { changeSecret } from "../connections/change-secret.ts";
-import type { ConnectionSecrets, Settings } from "../connections/secret.ts";
+import { type ConnectionSecrets, isRenewable, type Settings } from "../connections/secret.ts";
 import { missing } from "../missing.ts";
 import type { OAuthProvider } from "./provider.ts";
 import { GrantRefused, grantedBy, requestTokens, revokeToken, type Tokens } from "./token-endpoint.ts";
@@ -43,8 +43,7 @@ export function createRefresher(options: RefreshOptions): Refresher {
   return {
     fresh(connection) {
       const { credentials } = secrets.read(connection);
-      const renewable = credentials["oauth"] === true && typeof credentials["refresh_token"] === "string";
-      if (!renewable || isFresh(credentials)) return Promise.resolve(connection);
+      if (!isRenewable(credentials) || isFresh(credentials)) return Promise.resolve(connection);
       let under = refreshing.get(connection.id);
       if (under === undefined) {
         under = inTurn(turns, connection.id, () => refresh(connection.id, isFresh)).finally(() =>
@@ -68,18 +67,18 @@ export function createRefresher(options: RefreshOptions): Refresher {
     const { config, credentials, place } = secrets.read(current);
     if (isGood(credentials)) return current;
     const provider = await providerOf(current.provider, secrets.resolve({ config, credentials }));
-    const used = String(credentials["refresh_token"]);
+    const grant = { grant_type: "refresh_token", refresh_token: String(credentials["refresh_token"]) };
+    const used = id + grant.refresh_token;
     try {
-      const grant = { grant_type: "refresh_token", refresh_token: used };
-      const tokens = unsaved.get(id + used) ?? (await requestTokens(egress, provider, grant, clock.now(), TRIES));
-      unsaved.set(id + used, tokens);
+      const tokens = unsaved.get(used) ?? (await requestTokens(egress, provider, grant, clock.now(), TRIES));
+      unsaved.set(used, tokens);
       const saved = await changeSecret(options, id, (held) =>
         held.place === place ? { ...held, credentials: { ...held.credentials, ...grantedBy(tokens) } } : held,
       );
-      unsaved.delete(id + used);
+      unsaved.delete(used);
       return saved;
     } catch (error) {
-      if (isMagicError(error) && error.code === "not_found") await giveBack(provider, id + used);
+      if (isMagicError(error) && error.code === "not_found") await giveBack(provider, used);
       if (!(error instanceof GrantRefused)) throw error;
       const message = "The provider withdrew its authorization: authorize the connection again.";
       const now = rfc3339(clock.now());
@@ -91,9 +90,9 @@ export function createRefresher(options: RefreshOptions): Refresher {
   }
 
   // The connection was deleted meanwhile: what its deletion gave back was the token before.
-  async function giveBack(provider: OAuthProvider, grant: string): Promise<void> {
-    const token = unsaved.get(grant)?.refresh_token;
-    unsaved.delete(grant);
+  async function giveBack(provider: OAuthProvider, used: string): Promise<void> {
+    const token = unsaved.get(used)?.refresh_token;
+    unsaved.delete(used);
     if (token) await revokeToken(egress, provider, token).catch(() => undefined);
   }
 }

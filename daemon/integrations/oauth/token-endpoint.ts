@@ -5,7 +5,7 @@ import { isObject } from "#contract/json-object.ts";
 import type { Egress } from "#daemon/egress/egress.ts";
 import type { EgressResponse } from "#daemon/egress/request.ts";
 import { formsOf, redactor } from "#shared/redact.ts";
-import { retryAfterSeconds } from "../retry-after.ts";
+import { isPassing, retryAfterSeconds } from "../retry-after.ts";
 import type { OAuthProvider } from "./provider.ts";
 
 export interface Tokens {
@@ -66,10 +66,9 @@ async function patiently(ask: () => Promise<EgressResponse>, now: number, tries:
   const begun = performance.now();
   for (let made = 1; ; made++) {
     const answer = await ask();
-    const passing = answer.status >= 500 || answer.status === 429 || answer.status === 408;
     const askedMs = 1000 * (retryAfterSeconds(answer.headers["retry-after"], now) ?? 0);
     const pauseMs = Math.max(askedMs, 250 * 2 ** made);
-    if (!passing || made >= tries || performance.now() - begun + pauseMs > PATIENCE_MS) return answer;
+    if (!isPassing(answer.status) || made >= tries || performance.now() - begun + pauseMs > PATIENCE_MS) return answer;
     await setTimeout(pauseMs);
   }
 }

@@ -6,9 +6,9 @@ import { stopDaemon } from "#client/daemon/stop.ts";
 import { defineCommand } from "#commands/command.ts";
 import { portOf } from "#commands/option-values.ts";
 import { filledFrom } from "#contract/env-reference.ts";
-import { DEFAULT_PORT, type RuntimeFile } from "#contract/protocol.ts";
+import type { RuntimeFile } from "#contract/protocol.ts";
 import { findRoot } from "#shared/paths.ts";
-import { requireFree } from "#shared/port.ts";
+import { configuredPort, requireFree } from "#shared/port.ts";
 import { projectOf } from "#shared/project-file.ts";
 import { addListenOptions, flagsOf, type ListenOptions, showDaemon } from "./listen-options.ts";
 
@@ -17,11 +17,11 @@ export default defineCommand<ListenOptions>({
   async run({ output, options, globals, env, cwd }) {
     const root = findRoot(globals.root, env, cwd).path;
     // By a magic.yaml that is not valid, or at an address that is none or taken, no daemon starts: the one that runs goes on.
-    const { daemon: configured = {} } = projectOf(root);
+    const project = projectOf(root);
     const before = readRuntimeFile(root);
-    const host = options.host ?? kept(before, "--host") ?? filledFrom(env, configured.host ?? "127.0.0.1");
+    const host = options.host ?? kept(before, "--host") ?? filledFrom(env, project.daemon?.host ?? "127.0.0.1");
     const port = portOf(options.port) ?? (kept(before, "--port") === undefined ? undefined : before?.port);
-    const next = port ?? (configured.port === DEFAULT_PORT ? undefined : configured.port) ?? 0;
+    const next = port ?? configuredPort(project) ?? 0;
     await requireFree(next === before?.port ? 0 : next, host);
     const { killed } = await stopDaemon(root);
     if (killed) output.warn("The daemon did not end within 20 s and was killed.");

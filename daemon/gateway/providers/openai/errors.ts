@@ -117,12 +117,17 @@ function byName(error: WireError): FailureKind | null {
 }
 
 function wireError(body: string): WireError {
+  return readError(errorIn(body));
+}
+
+/** The error that a text holds, in OpenAI's form or near it; undefined where it is no JSON. */
+export function errorIn(text: string): unknown {
   try {
-    const parsed: unknown = JSON.parse(body);
+    const parsed: unknown = JSON.parse(text);
     const first = Array.isArray(parsed) ? parsed[0] : parsed;
-    return readError((first as { error?: unknown })?.error ?? first);
+    return (first as { error?: unknown })?.error ?? first;
   } catch {
-    return { message: "", type: null, code: null, param: null };
+    return undefined;
   }
 }
 

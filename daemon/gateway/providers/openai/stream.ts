@@ -11,7 +11,7 @@ import { secretsOf } from "../secrets.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import type { Emit, ReadContext, StreamDecoder } from "../wire.ts";
 import { mendedHead, mendedUsage, soundHead } from "./conform.ts";
-import { streamFailure } from "./errors.ts";
+import { errorIn, streamFailure } from "./errors.ts";
 import { EventBytes } from "./event-bytes.ts";
 import { Likeness } from "./likeness.ts";
 import { thoughtsInTotal } from "./services.ts";
@@ -39,8 +39,11 @@ export function openaiDecoder(context: ReadContext, emit: Emit, thoughts: Though
     const text = bytes.charCodeAt(0) === BYTE_ORDER_MARK ? bytes.slice(1) : bytes;
     const data = dataOf(text);
     // llama.cpp's older servers, and those built upon them, say an error in a field of its own.
-    if (data === null && text.startsWith("error:"))
-      throw new UpstreamError(streamFailure(errorOf(text.slice(6)), secretsOf(context.target)));
+    if (data === null && text.startsWith("error:")) {
+      const said = text.slice("error:".length).trim();
+      const error = errorIn(said);
+      throw new UpstreamError(streamFailure(error === undefined ? said : error, secretsOf(context.target)));
+    }
     // Comments keep connections alive; other events without data are nothing to a client, nor are those whose data is empty.
     if (data === null) return bytes.startsWith(":") ? null : "";
     if (data === "") return "";
@@ -193,15 +196,6 @@ function dataOf(text: string): string | null {
   const lines: string[] = [];
   for (const line of text.split("\n")) if (line.startsWith("data:")) lines.push(line.slice(5).trimStart());
   return lines.length > 0 ? lines.join("\n").trim() : null;
-}
-
-function errorOf(said: string): unknown {
-  try {
-    const error = fields(JSON.parse(said));
-    return error["error"] ?? error;
-  } catch {
-    return said.trim();
-  }
 }
 
 function parse(data: string): Chunk {

@@ -1,6 +1,6 @@
 // OAuth 2.0 (RFC 6749): client credentials and refresh tokens, as vendors vary them.
 import { MagicError } from "#contract/errors.ts";
-import { retryAfterSeconds } from "../../../retry-after.ts";
+import { isPassing, retryAfterSeconds } from "../../../retry-after.ts";
 import { type Context, nested, text } from "../context.ts";
 import { parseIso, strptime } from "../jinja/date-text.ts";
 import {
@@ -130,7 +130,7 @@ async function tokenAnswer(
   const { response: answer } = responseVariables(response);
   const code = isRecord(answer) && typeof answer["error"] === "string" ? answer["error"] : "";
   throw new MagicError(
-    passing(response) ? "upstream_error" : "credentials_rejected",
+    isPassing(response.status) ? "upstream_error" : "credentials_rejected",
     `the token endpoint answered ${response.status}${code ? ` ${code}` : ""}`,
   );
 }
@@ -178,13 +178,11 @@ async function tokenRequest(
   };
 }
 
-const passing = ({ status }: HttpResponse): boolean => status >= 500 || status === 429 || status === 408;
-
 // A moment's trouble at the token endpoint must not end a run of hours. Others wait for the same token meanwhile: not for long.
 async function sendPatiently(context: Context, request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
   for (let tries = 1; ; tries++) {
     const response = await context.http.send(request, signal);
-    if (!passing(response) || tries >= TRIES) return response;
+    if (!isPassing(response.status) || tries >= TRIES) return response;
     const asked = retryAfterSeconds(response.headers["retry-after"], context.clock.now()) ?? 0;
     // Who is told to stop does not wait: nothing is under way meanwhile.
     await context.sleep(Math.min(MAX_WAIT_MS, Math.max(asked * 1000, 500 * 2 ** tries)));
