@@ -53,7 +53,7 @@ describe("errors", () => {
     ],
     ["anthropic", 429, anthropic("rate_limit_error", "m", overLimit), {}, { status: 429, kind: "quota" }],
     ["anthropic", 402, anthropic("billing_error"), {}, { status: 429, kind: "quota" }],
-    ["anthropic", 500, anthropic("api_error"), {}, { status: 502, kind: "server" }],
+    ["anthropic", 500, anthropic("api_error"), {}, { status: 502, kind: "internal" }],
     ["openai", 429, openai("requests", "rate_limit_exceeded"), {}, { status: 429, kind: "rate_limit" }],
     ["openai", 429, openai("insufficient_quota", "organization_usage_limit_exceeded"), {}, { kind: "quota" }],
     ["openai", 429, openai("billing_error", "credit_balance_exhausted"), {}, { status: 429, kind: "quota" }],

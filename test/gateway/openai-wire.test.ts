@@ -432,7 +432,7 @@ describe("what comes back whole", () => {
     [424, "", "server", 502],
     [429, '{"error":{"code":"insufficient_quota"}}', "quota", 429],
     [429, '{"error":{"message":"slow"}}', "rate_limit", 429],
-    [500, "", "server", 502],
+    [500, "", "internal", 502],
     [503, "", "overloaded", 503],
     [529, "", "overloaded", 503],
     [302, "", "server", 502],

@@ -8,6 +8,7 @@ import { openStorage } from "#daemon/storage/open.ts";
 import type { Storage } from "#daemon/storage/storage.ts";
 import { systemClock } from "#shared/clock.ts";
 import { folderOfFile } from "#test/temporary.ts";
+import { frame } from "./event-stream.ts";
 import { completion, testGateway as newGateway, principal, stream, type TestGateway } from "./pipeline.ts";
 import { error, type Upstream, upstreamOfFile } from "./upstream.ts";
 
@@ -101,6 +102,35 @@ test("a stream that breaks before its first content goes to the next candidate; 
   expect(together.text.startsWith(stream().split("\n\n")[0] as string)).toBe(true);
   expect(together.text).toContain('data: {"error"');
 });
+
+const event = (value: object) => `data: ${JSON.stringify(value)}\n\n`;
+test.each([
+  ["openai", 2, event({ error: { message: "m", type: "server_error", code: null } })],
+  ["openai", 2, event({ error: { message: "m", type: "InternalServerError", code: 500 } })],
+  ["openai", 2, event({ error: { message: "m", code: 503 } })],
+  ["openai", 1, event({ error: { message: "m", type: "server_error", code: 502 } })],
+  ["openai", 1, event({ error: { message: "m" } })],
+  ["anthropic", 2, event({ type: "error", error: { type: "api_error", message: "m" } })],
+  ["anthropic", 2, event({ type: "error", error: { type: "overloaded_error", message: "m" } })],
+  ["anthropic", 1, event({ type: "error", error: { type: "timeout_error", message: "m" } })],
+  ["google", 2, event({ error: { code: 500, message: "m", status: "INTERNAL" } })],
+  ["bedrock", 2, frame("internalServerException", '{"message":"m"}', "exception")],
+  ["bedrock", 1, frame("modelStreamErrorException", '{"message":"m"}', "exception")],
+] as const)(
+  "an error in %s's stream before its content is tried as often as its status: %i",
+  async (type, atA, body) => {
+    a.answer = (response) => void response.writeHead(200, { "content-type": "text/event-stream" }).end(body);
+    const base_url = type === "openai" ? `${a.url}/v1` : a.url;
+    const providers = { a: { type, base_url, api_key: "k" }, b: provider(b) };
+    const { chat } = await testGateway({
+      ...config({ retries: 1, timeout_ms: 20_000 }),
+      providers,
+      allow_unpriced: true,
+    });
+    const { status } = await chat({ model: "p", stream: true });
+    expect([a.requests.length, b.requests.length, status]).toEqual([atA, 1, 200]);
+  },
+);
 
 test("who is refused by all is told to come again when the first of them has room", async () => {
   const { chat } = await testGateway(config());

@@ -11,6 +11,7 @@ export type FailureKind =
   | "not_found" // 404
   | "invalid" // 400, 413, 422: the request itself
   | "overloaded" // 503, 529
+  | "internal" // 500
   | "server" // other 5xx
   | "timeout" // headers or the next bytes did not come in time
   | "reset" // connect, TLS or socket failure
@@ -34,10 +35,9 @@ export interface Failure {
   readonly retryAfterMs: number | null;
 }
 
-/** Another try at the same candidate may pass: 429 (speed), 500, 503, 529. */
-export function retriesHere(f: Failure): boolean {
-  if (f.kind === "rate_limit" || f.kind === "overloaded") return true;
-  return f.kind === "server" && f.upstreamStatus === 500;
+/** Another try at the same candidate may pass: 429 (speed), 500, 503, 529, and what an error in a stream says in their place. */
+export function retriesHere({ kind }: Failure): boolean {
+  return kind === "rate_limit" || kind === "overloaded" || kind === "internal";
 }
 
 /** The next candidate may do better: 429 of both sorts, 5xx, time-out, reset and broken answers. */
@@ -46,6 +46,7 @@ export function fallsThrough(f: Failure): boolean {
     case "rate_limit":
     case "quota":
     case "overloaded":
+    case "internal":
     case "server":
     case "timeout":
     case "reset":
@@ -71,6 +72,7 @@ const shapes: Record<FailureKind, { status: number; type: string; code: string |
   not_found: { status: 404, type: "not_found_error", code: "model_not_found" },
   invalid: { status: 400, type: "invalid_request_error", code: null },
   overloaded: { status: 503, type: "server_error", code: "overloaded" },
+  internal: { status: 502, type: "server_error", code: "upstream_error" },
   server: { status: 502, type: "server_error", code: "upstream_error" },
   timeout: { status: 504, type: "server_error", code: "upstream_timeout" },
   reset: { status: 502, type: "server_error", code: "upstream_error" },

@@ -99,7 +99,7 @@ export function settleBreaker(breakers: Breakers, name: string, failed: Failure 
 }
 
 function unwell({ kind }: Failure): boolean {
-  return ["overloaded", "server", "timeout", "reset", "truncated", "protocol"].includes(kind);
+  return ["overloaded", "internal", "server", "timeout", "reset", "truncated", "protocol"].includes(kind);
 }
 
 // Milliseconds until the next try here, or null: none. A hint of the upstream is obeyed where it fits into the policy's time.

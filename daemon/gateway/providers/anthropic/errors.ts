@@ -14,7 +14,7 @@ const kinds: Readonly<Record<string, FailureKind>> = {
   request_too_large: "invalid",
   rate_limit_error: "rate_limit",
   timeout_error: "timeout",
-  api_error: "server",
+  api_error: "internal",
   overloaded_error: "overloaded",
 };
 

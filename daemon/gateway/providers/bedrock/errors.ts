@@ -20,7 +20,7 @@ const kinds: Readonly<Record<string, FailureKind>> = {
   modeltimeoutexception: "timeout",
   modelerrorexception: "server",
   modelstreamerrorexception: "server",
-  internalserverexception: "server",
+  internalserverexception: "internal",
 };
 
 /** What an answer with an error status means. */

@@ -16,7 +16,7 @@ const kinds: Readonly<Record<string, FailureKind>> = {
   RESOURCE_EXHAUSTED: "rate_limit",
   UNAVAILABLE: "overloaded",
   DEADLINE_EXCEEDED: "timeout",
-  INTERNAL: "server",
+  INTERNAL: "internal",
 };
 
 /** What an answer with an error status means. */

@@ -35,7 +35,7 @@ export function openaiFailure(
 export function streamFailure(error: unknown, secrets: readonly string[]): Failure {
   const read = readError(error);
   const status = Number((error as { status?: unknown; code?: unknown })?.status ?? read.code);
-  const kind = byName(read) ?? (status >= 400 && status < 600 ? kindOf(status, read) : "server");
+  const kind = byName(read) ?? (status >= 400 && status < 600 ? kindOf(status, read) : ofServer(read));
   return failure(kind, read.message || "The provider reported an error.", { upstreamStatus: 200, secrets });
 }
 
@@ -81,6 +81,7 @@ export function kindOfStatus(status: number): FailureKind {
   if (status === 408 || status === 504) return "timeout";
   if (status === 424) return "server";
   if (status === 429) return "rate_limit";
+  if (status === 500) return "internal";
   if (status === 503 || status === 529) return "overloaded";
   if (status >= 400 && status < 500) return "invalid";
   return "server";
@@ -107,13 +108,22 @@ const SPENT =
   /insufficient_quota|billing_hard_limit|budget_exceeded|credit_balance_exhausted|(organization|project)_(usage|spend)_limit_exceeded/;
 
 function byName(error: WireError): FailureKind | null {
-  const names = `${error.type ?? ""} ${error.code ?? ""}`.toLowerCase();
+  const names = namesOf(error);
   if (SPENT.test(names) || saysSpent(error.message)) return "quota";
   if (/rate_limit|too_many_requests/.test(names)) return "rate_limit";
   if (/overloaded|unavailable/.test(names)) return "overloaded";
   if (/authentication|invalid_api_key/.test(names)) return "auth";
   if (/invalid_request|context_length|content_policy/.test(names)) return "invalid";
   return null;
+}
+
+// What OpenAI and its imitations call a 500 where they cannot say so by a status.
+function ofServer(error: WireError): FailureKind {
+  return /server_?error|api_error/.test(namesOf(error)) ? "internal" : "server";
+}
+
+function namesOf({ type, code }: WireError): string {
+  return `${type ?? ""} ${code ?? ""}`.toLowerCase();
 }
 
 function wireError(body: string): WireError {
