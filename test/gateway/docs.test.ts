@@ -64,6 +64,7 @@ test("docs/errors.md has every code that a failed provider is told of by", () =>
       not_found: true,
       invalid: true,
       overloaded: true,
+      internal: true,
     },
     ...{ server: true, timeout: true, reset: true, truncated: true, protocol: true, egress: true, aborted: true },
   };

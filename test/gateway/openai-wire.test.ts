@@ -274,6 +274,16 @@ describe("services that refuse what is not their own", () => {
     const own = { role: "assistant", content: "hi", reasoning: "hm" };
     const [back] = (await sent("https://openrouter.ai/api/v1", [{ ...own, reasoning_content: "hm" }])).messages;
     expect(back).toEqual(own);
+    // Another server's is refused by OpenAI's as well, and is as good as none where `reasoning_content` is asked for.
+    const told = { role: "assistant", content: null, tool_calls: [call] };
+    for (const more of [{ reasoning: "hm" }, { reasoning: "hm", reasoning_content: "hm" }]) {
+      const messages = [{ ...told, ...more }];
+      for (const host of ["api.openai.com", "mine.openai.azure.com", "api.groq.com/openai"])
+        expect((await sent(`https://${host}/v1`, messages)).messages, host).toEqual([told]);
+      expect((await sent("https://api.deepseek.com/v1", messages)).messages[0]).toMatchObject({
+        reasoning_content: "hm",
+      });
+    }
   });
 });
 

@@ -15,6 +15,7 @@ interface Fit {
   /** It takes names of tools alone. */
   readonly nameless: boolean;
   readonly systemOnly: boolean;
+  readonly wantsReasoning: boolean;
 }
 
 /**
@@ -23,10 +24,10 @@ interface Fit {
  * same array where there is nothing to change.
  */
 export function portableMessages(messages: readonly Message[], target: Target): readonly Message[] {
-  const { mistral, narrow, narrowest, systemOnly } = serviceOf(target);
+  const { mistral, narrow, narrowest, systemOnly, wantsReasoning } = serviceOf(target);
   const strict = isMistral(target);
   const idOf = mistral ? shortId : portable;
-  const fit: Fit = { idOf, narrow, narrowest, nameless: mistral, systemOnly: systemOnly || strict };
+  const fit: Fit = { idOf, narrow, narrowest, nameless: mistral, systemOnly: systemOnly || strict, wantsReasoning };
   let changed = false;
   const made = messages.map((message): Message => {
     const fitting =
@@ -70,19 +71,20 @@ function portableAnswer(message: Message, fit: Fit): Message {
     );
     return portableAnswer(Object.fromEntries(kept) as unknown as Message, fit);
   }
-  const { reasoning_content: said, reasoning_details: details, extra_content: extra, images } = message;
+  const { reasoning, reasoning_content: said, reasoning_details: details, extra_content: extra, images } = message;
   // Given out beside the server's own `reasoning`, and not the server's.
-  const doubled = typeof said === "string" && said === message.reasoning;
-  const foreign = doubled || (fit.narrow && [said, details, extra, images].some((one) => one !== undefined));
+  const doubled = typeof said === "string" && said === reasoning && !fit.wantsReasoning;
+  const foreign = doubled || (fit.narrow && [reasoning, said, details, extra, images].some((one) => one !== undefined));
   const given = Array.isArray(message.tool_calls) ? message.tool_calls : [];
   if (given.length === 0 && !foreign) return message;
   const calls = given.map((call) => portableCall(call, fit));
   const strange = calls.some((call, index) => call !== given[index]);
   if (!strange && !foreign) return message;
-  const { reasoning_content: _s, reasoning_details: _d, extra_content: _e, images: _i, refusal, ...rest } = message;
-  const kept = fit.narrow ? { ...rest, ...(refusal ? { refusal } : {}) } : { ...message };
-  if (doubled) delete (kept as { reasoning_content?: unknown }).reasoning_content;
-  return { ...kept, ...(strange && { tool_calls: calls }) };
+  const called = strange && { tool_calls: calls };
+  const { reasoning_content: _s, ...undoubled } = message;
+  if (!fit.narrow) return { ...(doubled ? undoubled : message), ...called };
+  const { reasoning: _r, reasoning_details: _d, extra_content: _e, images: _i, refusal, ...rest } = undoubled;
+  return { ...rest, ...(refusal ? { refusal } : {}), ...called };
 }
 
 /** Members that are refused where they say that nothing was called. */

@@ -1,5 +1,6 @@
 // OpenAI's chat completions and embeddings, and every server that speaks them (vLLM, Ollama, Groq, Mistral, xAI...): the client's bytes
 // go on with the model's name exchanged.
+import { string } from "#contract/json-object.ts";
 import { forwardBody } from "#daemon/gateway/format/forward.ts";
 import type { ChatRequest, Message } from "#daemon/gateway/format/request.ts";
 import type { UpstreamRequest } from "#daemon/gateway/upstream/exchange.ts";
@@ -7,7 +8,7 @@ import type { ChatCall, EmbeddingCall, Target } from "../adapter.ts";
 import { endpointUnder } from "../endpoint.ts";
 import { secretsOf } from "../secrets.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
-import { isBare, withReasoning } from "../thoughts/reasoning.ts";
+import { lacksContent, withReasoning } from "../thoughts/reasoning.ts";
 import type { Prepared, Wire } from "../wire.ts";
 import { type Addition, type Additions, additions } from "./additions.ts";
 import { unmarked } from "./cache-marks.ts";
@@ -140,6 +141,8 @@ function reasoned({ request, caller }: ChatCall, target: Target, thoughts: Thoug
   const { narrow, wantsReasoning } = serviceOf(target);
   if (narrow) return messages;
   const known = withReasoning(thoughts, caller, target, messages);
-  if (!wantsReasoning || !known.some(isBare)) return known;
-  return known.map((message) => (isBare(message) ? { ...message, reasoning_content: " " } : message));
+  if (!wantsReasoning || !known.some(lacksContent)) return known;
+  return known.map((message) =>
+    lacksContent(message) ? { ...message, reasoning_content: string(message.reasoning) || " " } : message,
+  );
 }

@@ -65,9 +65,13 @@ export function withReasoning(
 }
 
 /** An assistant's calls without what was thought before them. Takes anything: nobody has checked what goes to these wires. */
-export function isBare(message: Message): message is AssistantMessage {
-  if (message.role !== "assistant" || callIds(message).length === 0) return false;
-  return !message.reasoning_content && !message.reasoning;
+function isBare(message: Message): message is AssistantMessage {
+  return lacksContent(message) && !message.reasoning;
+}
+
+/** Whatever another server may have called it. */
+export function lacksContent(message: Message): message is AssistantMessage {
+  return message.role === "assistant" && callIds(message).length > 0 && !message.reasoning_content;
 }
 
 export function callIds(message: { readonly tool_calls?: unknown }): string[] {
