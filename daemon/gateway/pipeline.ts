@@ -83,7 +83,7 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
   const catalogue = createCatalogue(clock);
   const breakers = createBreakers(clock, parts.breakers);
   const measurements = createMeasurements(clock);
-  const budgets = createBudgets(stores.budgets, logger);
+  const budgets = createBudgets(stores.budgets, logger, spentBefore);
   const ledger = createLedger(stores.ledger, budgets, logger);
   const metrics = createGatewayMetrics(parts.metrics, breakers);
   const observer = createObserver({ clock, logger, metrics, ledger });
@@ -101,6 +101,7 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
   const limits = createLimits(clock, stores.limits && createSharedLimits(stores.limits));
   const carry = { clock, logger, router, limits, budgets, ledger, observer, tracer: parts.tracer, underWay };
   let engagement = compileEngagement(parts.config);
+  let configuredAt = clock.now();
 
   const recover = async () => {
     for (const { key, charged } of await stores.budgets.recover())
@@ -114,6 +115,10 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
   for (const timer of timers) timer.unref();
   purge();
 
+  // Of a period that began under the budgets of now all is counted as it is spent: at midnight nobody waits for a sum.
+  async function spentBefore(query: UsageQuery & { readonly since: string }): Promise<readonly UsageSum[]> {
+    return Date.parse(query.since) < configuredAt ? await ledger.usage(query) : [];
+  }
   function purge(): void {
     keyed.purge().catch((error: unknown) => logger.warn("gateway.purge_failed", errorFields(error)));
   }
@@ -159,6 +164,7 @@ export async function createPipeline(parts: PipelineParts): Promise<GatewayPipel
     },
     reconfigure(config) {
       engagement = compileEngagement(config);
+      configuredAt = clock.now();
       warm();
     },
     async explain({ body, principal, controller }) {

@@ -34,6 +34,7 @@ export function gatewayStores(
     budgets: {
       shared,
       load: (keys) => units.budget.load({ keys, process }),
+      begin: (accounts) => units.budget.begin({ accounts, now: now() }),
       async raise(account) {
         await presence.announce();
         return await units.budget.raise({ ...account, process });

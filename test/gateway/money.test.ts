@@ -592,6 +592,57 @@ describe("budgets", () => {
     expect(more.filter(({ status }) => status === "fulfilled").length).toBe(2);
   });
 
+  test("what was spent of a period before its budget was configured counts, asked of the ledger once", async () => {
+    upstream.answer = (response) => void response.end(completion(10, 100));
+    const storage = await temporaryStorage();
+    let now = Date.parse("2026-03-10T12:00:00Z");
+    const clock = { ...systemClock, now: () => now };
+    const stores = gatewayStores(storage, clock);
+    let asked = 0;
+    const usage: typeof stores.ledger.usage = (query) => {
+      asked++;
+      return stores.ledger.usage(query);
+    };
+    const parts = { storage, clock, stores: { ...stores, ledger: { ...stores.ledger, usage } } };
+    const { budgets: _none, ...unbounded } = config(0);
+    const { chat, gateway } = await testGateway(unbounded, parts);
+    // A tenth of a cent each.
+    const call = (team: string, user: string | null = null, from = chat) =>
+      from({ model: "openai/m", max_tokens: 100 }, { principal: principal({}, { team, user }) });
+    const admitted = async (calls: number, team: string, user?: string, from = chat) => {
+      const settled = await Promise.allSettled(Array.from({ length: calls }, () => call(team, user, from)));
+      return settled.filter(({ status }) => status === "fulfilled").length;
+    };
+    for (const [team, user] of [["research"], ["research", "ann"], ["sales", "bob"]] as const) await call(team, user);
+
+    gateway.reconfigure({ ...unbounded, budgets: [{ scope: "team", name: "research", usd: 0.004 }] });
+    expect(await admitted(20, "research")).toBe(2);
+    expect(await admitted(5, "sales")).toBe(5);
+    expect(asked).toBe(1);
+    // What the sales spent before the first of these budgets and after it.
+    const each = { scope: "team", usd: 0.008 } as const;
+    gateway.reconfigure({ ...unbounded, budgets: [each, { scope: "user", usd: 0.002, per: "day" }] });
+    expect([await admitted(20, "sales"), await admitted(20, "research"), await admitted(20, "other")]).toEqual([
+      2, 4, 8,
+    ]);
+    expect([await admitted(9, "x", "ann"), await admitted(9, "y", "bob"), await admitted(9, "z", "eve")]).toEqual([
+      1, 1, 2,
+    ]);
+    gateway.reconfigure({ ...unbounded, budgets: [{ scope: "engagement", usd: 0.03 }] });
+    expect(await admitted(20, "research")).toBe(30 - 3 - 7 - 14 - 4);
+    expect(asked).toBe(4);
+    await gateway.close();
+
+    const again = await testGateway({ ...unbounded, budgets: [each] }, parts);
+    expect([await admitted(9, "sales", "eve", again.chat), await admitted(9, "new", "eve", again.chat)]).toEqual([
+      0, 8,
+    ]);
+    // A month that begins under the budget has cost nothing before.
+    now = Date.parse("2026-04-01T00:00:00Z");
+    expect(await admitted(9, "sales", "eve", again.chat)).toBe(8);
+    expect(asked).toBe(4);
+  });
+
   test("what costs nothing is served although more than the budget is spent", async () => {
     const own = { type: "openai" as const, base_url: `${upstream.url}/v1` };
     const { chat } = await testGateway({
@@ -671,6 +722,7 @@ describe("budgets", () => {
     const budgets = createBudgets(
       {
         shared: true,
+        begin: async () => {},
         load: async () => [],
         raise: async ({ key, lease, limit }) => ({
           key,

@@ -169,7 +169,15 @@ describe.each(dialectsWith(postgres))("on $name", ({ open }) => {
     }
     expect(await next.budgets.recover()).toEqual([{ key: "a", charged: 70 }]);
     expect(await next.budgets.recover()).toEqual([]);
-    expect(await next.budgets.load(["a"])).toEqual([{ key: "a", spent: 100, elsewhere: 0 }]);
+    // What was spent before is stored of new accounts alone.
+    await next.budgets.begin([
+      { key: "a", spent: 7 },
+      { key: "new", spent: 7 },
+    ]);
+    expect(await next.budgets.load(["a", "new"])).toEqual([
+      { key: "a", spent: 100, elsewhere: 0 },
+      { key: "new", spent: 7, elsewhere: 0 },
+    ]);
   });
 
   test("whoever starts in the root of a daemon that died need not wait to know that it is dead", async () => {

@@ -1,9 +1,12 @@
 // Which budgets bind a call: magic.yaml's, the token's own and the controller's. An account is one budget in one period (UTC).
+import { createHash } from "node:crypto";
 import type { Principal } from "#contract/identity.ts";
+import type { BudgetConfig } from "#contract/project-gateway.ts";
 import type { CallingController } from "#daemon/gateway/call.ts";
 import type { Engagement } from "#daemon/gateway/engagement/engagement.ts";
 import { picoOf } from "#daemon/gateway/pricing/price.ts";
 import { DAY_MS, rfc3339 } from "#shared/clock.ts";
+import type { Past } from "./past.ts";
 
 export interface Account {
   readonly key: string;
@@ -14,6 +17,8 @@ export interface Account {
   /** How to raise it. */
   readonly remedy: string;
   readonly alerts: readonly Alert[];
+  /** Where it may have begun in the middle of its period. Seldom needed, and not made for nothing. */
+  readonly past?: () => Past;
 }
 
 /** A warning at a share of a limit, which is another one than the account's where several budgets share the account. */
@@ -78,17 +83,20 @@ function accountsFor(
 ): Account[] {
   const accounts: Account[] = [];
   for (const budget of budgets) {
-    const who = budget.scope === "engagement" ? (engagement ?? "default") : spender[budget.scope];
+    const { scope } = budget;
+    const who = scope === "engagement" ? (engagement ?? "default") : spender[scope];
     if (who === null || (budget.name !== undefined && budget.name !== who)) continue;
     const per = budget.per ?? "month";
     const period = rfc3339(now).slice(0, per === "day" ? 10 : 7);
     const limit = picoOf(budget.usd);
     addAccount(accounts, {
-      key: `${budget.scope}:${who}:${per}:${period}`,
+      key: `${scope}:${who}:${per}:${period}`,
       limit,
-      label: `The budget of the ${budget.scope} "${who}", $${budget.usd} per ${per},`,
+      label: `The budget of the ${scope} "${who}", $${budget.usd} per ${per},`,
       remedy: `Raise it under gateway.budgets in magic.yaml, or wait for the next ${per} (UTC).`,
       alerts: [{ share: budget.alert_at ?? DEFAULT_ALERT, limit }],
+      // The ledger has no sums by token.
+      ...(scope !== "token" && { past: () => pastOf(budgets, scope, per, period, who) }),
     });
   }
   const own = principal.gateway?.budget_usd;
@@ -112,6 +120,28 @@ function accountsFor(
   return accounts;
 }
 
+// Everyone's accounts of the scope where all have a budget, else those of the names that have one.
+function pastOf(
+  budgets: readonly BudgetConfig[],
+  scope: Exclude<BudgetConfig["scope"], "token">,
+  per: "day" | "month",
+  period: string,
+  who: string,
+): Past {
+  const inPeriod = (place: string) => `${scope}:${place}:${per}:${period}`;
+  const since = `${period.padEnd(10, "-01")}T00:00:00Z`;
+  if (scope === "engagement") return { key: `past:${inPeriod(who)}`, by: "day", since, accountOf: () => inPeriod(who) };
+  const alike = budgets.filter((one) => one.scope === scope && (one.per ?? "month") === per);
+  const names = alike.map(({ name }) => name ?? null).sort();
+  const all = names.includes(null);
+  return {
+    key: `past:${inPeriod(all ? "*" : createHash("sha256").update(JSON.stringify(names)).digest("base64url"))}`,
+    by: scope,
+    since,
+    accountOf: (name) => (name !== null && (all || names.includes(name)) ? inPeriod(name) : null),
+  };
+}
+
 // One for all and one by name, or a contract's beside magic.yaml's: the same spending, so one account, which the smaller limit binds.
 function addAccount(accounts: Account[], account: Account): void {
   const index = accounts.findIndex(({ key }) => key === account.key);
@@ -119,6 +149,6 @@ function addAccount(accounts: Account[], account: Account): void {
   if (!known) accounts.push(account);
   else {
     const tighter = account.limit < known.limit ? account : known;
-    accounts[index] = { ...tighter, alerts: [...known.alerts, ...account.alerts] };
+    accounts[index] = { ...known, ...tighter, alerts: [...known.alerts, ...account.alerts] };
   }
 }

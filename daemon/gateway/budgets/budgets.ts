@@ -11,7 +11,8 @@ import { dollars } from "#daemon/gateway/pricing/price.ts";
 import type { Logger } from "#daemon/telemetry/log.ts";
 import { PICO_PER_DOLLAR } from "#shared/money.ts";
 import type { Account } from "./applicable.ts";
-import type { AccountChange, BudgetStore } from "./store.ts";
+import { createPasts, type Sums } from "./past.ts";
+import type { AccountChange, BudgetStore, StoredAccount } from "./store.ts";
 
 export interface Reservation {
   /** Raises the reserved amount to `amount`; false where a budget does not allow it, and then nothing changed. */
@@ -89,16 +90,23 @@ const MOST_CHANGES = 500;
 const MOST_LOOKS = 4;
 const LOOK_MS = 100;
 
-export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
+/** @param sums what was spent before the budgets of now were configured, by the ledger; what is about to be stored included. */
+export function createBudgets(store: BudgetStore, logger: Logger, sums: Sums = async () => []): Budgets {
+  const enterPast = createPasts(store, sums, logger);
   const states = new Map<string, State>();
   const loading = new Map<string, Promise<void>>();
   let uses = 0;
 
-  const load = (key: string): Promise<void> => {
+  const find = async ({ key, past }: Account): Promise<StoredAccount | undefined> => {
+    const [stored] = await store.load([key]);
+    if (stored || !past || !(await enterPast(past()))) return stored;
+    return (await store.load([key]))[0];
+  };
+  const load = (account: Account): Promise<void> => {
+    const { key } = account;
     let promise = loading.get(key);
-    promise ??= store
-      .load([key])
-      .then(([stored]) => {
+    promise ??= find(account)
+      .then((stored) => {
         makeRoom(states);
         const { spent = 0, elsewhere = 0 } = stored ?? {};
         const amounts = { spent, unwritten: 0, writing: 0, reserved: 0, elsewhere, lease: 0 };
@@ -171,7 +179,7 @@ export function createBudgets(store: BudgetStore, logger: Logger): Budgets {
 
   const loaded = (accounts: readonly Account[]): null | Promise<unknown> => {
     const missing = accounts.filter(({ key }) => !states.has(key));
-    return missing.length > 0 ? Promise.all(missing.map(({ key }) => load(key))) : null;
+    return missing.length > 0 ? Promise.all(missing.map(load)) : null;
   };
   const stateOf = ({ key }: Account): State => {
     const state = states.get(key);

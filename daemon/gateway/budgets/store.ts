@@ -21,6 +21,8 @@ export interface BudgetStore {
   /** True where other daemons may spend from the same accounts. */
   readonly shared: boolean;
   load(keys: readonly string[]): Promise<readonly StoredAccount[]>;
+  /** Stores what was spent from accounts of which nothing is stored yet; the others stay as they are. */
+  begin(accounts: readonly { readonly key: string; readonly spent: number }[]): Promise<void>;
   /**
    * Raises this daemon's lease to `lease`, or to what is left of the limit, and answers which it became; never lowers it. Durable when it
    * resolves.

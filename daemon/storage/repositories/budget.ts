@@ -1,5 +1,6 @@
 // Budgets of the gateway: what each account has spent, and how much each daemon may have in flight.
 import { sql } from "kysely";
+import { insertValues } from "../insert-rows.ts";
 import type { Db } from "../schema.ts";
 import { byShared } from "../shared-clock.ts";
 import { isAlive } from "./idempotency.ts";
@@ -26,6 +27,15 @@ export async function load(db: Db, { keys, process }: { readonly keys: readonly 
     accounts.set(key, { ...known, elsewhere: known.elsewhere + Number(lease) });
   }
   return [...accounts.values()];
+}
+
+/** Stores what was spent from accounts of which nothing is stored yet. */
+export async function begin(
+  db: Db,
+  args: { readonly accounts: readonly { readonly key: string; readonly spent: number }[]; readonly now: string },
+): Promise<void> {
+  const rows = args.accounts.map(({ key, spent }) => [key, spent, args.now]);
+  await insertValues(db, "gateway_budget", ["key", "spent", "updated_at"], rows, "on conflict (key) do nothing");
 }
 
 /** Raises what a process may have in flight to `lease`, or to what spending and other processes have left of the limit. Never lowers it. */
