@@ -176,25 +176,25 @@ function wireAt(path: string): Ecosystem {
   return path.includes("/messages") ? "anthropic" : "openai";
 }
 
-// Gemini, which is asked for several answers by their number, gives as many.
-function withCandidates(json: string, count = 1): string {
-  const { candidates, ...rest } = JSON.parse(json);
-  return count === 1
-    ? json
-    : JSON.stringify({
-        ...rest,
-        candidates: Array.from({ length: count }, (_, index) => ({ ...candidates[0], index })),
-      });
+// Who is asked for several answers by their number gives as many.
+function ofNumber(json: string, count = 1): string {
+  if (count === 1) return json;
+  const answer = JSON.parse(json);
+  const name = "candidates" in answer ? "candidates" : "choices";
+  return JSON.stringify({
+    ...answer,
+    [name]: Array.from({ length: count }, (_, index) => ({ ...answer[name][0], index })),
+  });
 }
 
 test("a call goes where its explanation says, costs no more, and is refused for the reasons that it names", async () => {
   upstream.answer = (response, request, sent) => {
     const path = request.url ?? "";
     const { contentType, events, json } = good[wireAt(path)];
-    const { stream, generationConfig } = JSON.parse(sent);
+    const { stream, generationConfig, n } = JSON.parse(sent);
     const streamed = /converse-stream|streamGenerate/.test(path) || stream === true;
     response.writeHead(200, { "content-type": streamed ? contentType : "application/json" });
-    response.end(streamed ? Buffer.concat(events) : withCandidates(json, generationConfig?.candidateCount));
+    response.end(streamed ? Buffer.concat(events) : ofNumber(json, generationConfig?.candidateCount ?? n));
   };
   const storage = await temporaryStorage();
   let id = 0;

@@ -255,6 +255,23 @@ test("a byte order mark before an answer is passed over", async () => {
   expect(got.kind === "completion" && JSON.parse(got.body.toString())).toMatchObject({ object: "chat.completion" });
 });
 
+test("fewer choices than n asks for are no answer, but for OpenAI's own and what goes by its name", async () => {
+  const choices = [{ index: 0, message: { role: "assistant", content: "hi" }, finish_reason: "stop" }];
+  upstream.answer = (response) => void response.end(JSON.stringify({ choices, usage }));
+  const asked = (n: number | null, named: string) =>
+    provider.chat(callOf({ ...request, n }), { ...targetOf("openai", upstream), provider: named }, optionsOf());
+  expect(await asked(2, "local")).toMatchObject({
+    failure: { status: 400, type: "invalid_request_error", param: "n", message: expect.stringContaining("1 of the 2") },
+    usage: { input: 10, output: 5 },
+  });
+  for (const [n, named] of [
+    [1, "local"],
+    [null, "local"],
+    [2, "openai"],
+  ] as const)
+    expect(await asked(n, named)).toMatchObject({ kind: "completion" });
+});
+
 test.each(["error", "abort", "network_error", "insufficient_system_resource"])(
   "an answer that ends in an error is none: %s",
   async (reason) => {

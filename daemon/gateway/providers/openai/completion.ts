@@ -6,7 +6,7 @@ import { estimateUsage } from "#daemon/gateway/format/estimate.ts";
 import { onTier, type TokenUsage, usageFromWire, wireUsage } from "#daemon/gateway/format/usage.ts";
 import type { WholeBody } from "../adapter.ts";
 import { readAnswer, spliceCost } from "../cost.ts";
-import { noAnswer, UpstreamError } from "../failure.ts";
+import { noAnswer, tooFewChoices, UpstreamError } from "../failure.ts";
 import { secretsOf } from "../secrets.ts";
 import type { ThoughtMemory } from "../thoughts/memory.ts";
 import { callIds, keepReasoning } from "../thoughts/reasoning.ts";
@@ -25,7 +25,7 @@ import {
 import { streamFailure } from "./errors.ts";
 import { lettersOf } from "./letters.ts";
 import { mendedLogprobs, soundLogprobs } from "./logprobs.ts";
-import { mistakesStop, thoughtsInTotal } from "./services.ts";
+import { judgesChoices, mistakesStop, thoughtsInTotal } from "./services.ts";
 
 /** Throws UpstreamError for what is no completion. */
 export function readCompletion(
@@ -48,6 +48,8 @@ export function readCompletion(
     if (typeof said === "string") keepReasoning(thoughts, context, callIds(fields(message)), said);
   }
   const usage = onTier(counted ?? estimated(choices, context), answer["service_tier"]);
+  const asked = context.request.n ?? 1;
+  if (choices.length < asked && !judgesChoices(context.target)) throw tooFewChoices(choices.length, asked, usage);
   const cost = context.cost(usage);
   const spliced =
     counted && sound(answer, choices) && !choices.some((choice) => hidesCalls(choice, context))

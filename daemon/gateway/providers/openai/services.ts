@@ -86,6 +86,11 @@ export function mistakesStop(request: ChatRequest, target: Target): boolean {
   return !named && target.kind !== "azure" && !serviceOf(target).narrow;
 }
 
+/** What becomes of `n` is for OpenAI to say, and for what goes by its name. Others (Ollama, OpenRouter, DeepSeek) pass over it without a word. */
+export function judgesChoices(target: Target): boolean {
+  return target.provider === "openai" || isOpenai(target);
+}
+
 /**
  * The limit of an answer under the name that the service knows. DeepSeek and Ollama pass over `max_completion_tokens` without a word, and so over
  * what a budget has reserved; Mistral refuses it; OpenAI's reasoning models refuse `max_tokens`.
