@@ -291,6 +291,38 @@ describe("bedrock", () => {
     expect(dropped.outcome).toMatchObject({ notes: { dropped: ["tool_choice"] } });
   });
 
+  test("a model that reads no images or knows no tools is passed over by policies for them; asked for by name, it is asked", async () => {
+    const url = "data:image/png;base64,iVBORw0KGgo=";
+    const picture = { messages: [user("x"), { role: "user", content: [{ type: "image_url", image_url: { url } }] }] };
+    const called = { messages: [user("x")], tools: [tool("a")] };
+    const lacks = (request: object, model: string) =>
+      providers.bedrock
+        .unsupported(request as ChatRequest, model)
+        .map(({ param, leftToVendor }) => [param, leftToVendor]);
+    const sees = [
+      "claude-haiku-4-5",
+      "nova-lite-v1:0",
+      "llama3-2-11b",
+      "llama4-scout",
+      "pixtral",
+      "qwen.qwen3-vl",
+      "arn:aws:x",
+    ];
+    for (const model of sees) expect(lacks(picture, model), model).toEqual([]);
+    for (const model of [
+      "us.meta.llama3-1-8b-instruct-v1:0",
+      "meta.llama3-70b-instruct-v1:0",
+      "amazon.nova-micro-v1:0",
+    ])
+      expect(lacks(picture, model), model).toEqual([["messages[1].content[0]", true]]);
+    for (const model of ["meta.llama3-1-8b-instruct-v1:0", "amazon.nova-micro-v1:0", "deepseek.v3-v1:0"])
+      expect(lacks(called, model), model).toEqual([]);
+    for (const model of ["us.deepseek.r1-v1:0", "meta.llama3-8b-instruct-v1:0", "mistral.mixtral-8x7b-instruct-v0:1"])
+      expect(lacks(called, model), model).toEqual([["tools", true]]);
+    expect((await send("bedrock", picture, "amazon.nova-micro-v1:0")).outcome).toMatchObject({ kind: "completion" });
+    expect((await send("bedrock", called, "us.deepseek.r1-v1:0")).body).toHaveProperty("toolConfig");
+  });
+
   test("a strict tool is one where Bedrock keeps its schema; where it does not, the answer says so", async () => {
     const strict = (name: string, parameters: object) => ({
       type: "function",

@@ -32,6 +32,20 @@ export function keepsSchemas(model: string): boolean {
   return /qwen3|deepseek\.v3|mistral-large-3|ministral-3|minimax-m2|kimi-k2-thinking|nemotron-nano-3/.test(model);
 }
 
+/** It reads no images (Converse's documentation, "Supported models and model features"). Of others nobody here knows. */
+export function isBlind(model: string): boolean {
+  return /nova-micro|titan|claude-(v2|instant|3-5-haiku)|jamba|command-(r|text|light)|deepseek\.(r1|v3)|gpt-oss|mixtral|mistral-(7b|small-24|large-24)|llama(2|3-(\d+b|1|3|2-[13]b))/.test(
+    model,
+  );
+}
+
+/** It knows no tools (the same). */
+export function hasNoTools(model: string): boolean {
+  return /titan|claude-(v2|instant)|jamba-instruct|command-(text|light)|deepseek\.r1|mixtral|mistral-7b|llama(2|3-(\d+b|2-[13]b))/.test(
+    model,
+  );
+}
+
 /** It can be made to call a tool: others refuse every choice but `auto`. An ARN does not say whose model it is. */
 export function forcesTools(model: string): boolean {
   if (isClaude(model)) return claudeTraits(model).forcesTools;

@@ -16,6 +16,8 @@ import { type ConverseTurn, converseId, converseMessages } from "./messages.ts";
 import {
   callsOneByOne,
   forcesTools,
+  hasNoTools,
+  isBlind,
   isClaude,
   isGpt,
   isNova2,
@@ -54,6 +56,10 @@ export function bedrockUnsupported(request: ChatRequest, model: string): readonl
     const reason = "this model cannot be made to call a tool";
     found.push({ param: choosing, reason, droppable: true, leftToVendor: true, instead: undemanding(request) });
   }
+  const image = isBlind(model) ? imageIn(request) : null;
+  if (image) found.push({ param: image, reason: "this model reads no images", droppable: false, leftToVendor: true });
+  if (request.tools?.length && hasNoTools(model))
+    found.push({ param: "tools", reason: "this model calls no tools", droppable: false, leftToVendor: true });
   const hasUsed = request.messages.some(({ role }) => role === "tool" || role === "function");
   // A tool that has to be called for the answer keeps it from all others.
   if (request[choosing] === "none" && hasUsed && wayOf(answerSchema(request), model, keeperFor(model)) !== "tool") {
@@ -61,6 +67,14 @@ export function bedrockUnsupported(request: ChatRequest, model: string): readonl
     found.push({ param: choosing, reason, droppable: true });
   }
   return found;
+}
+
+function imageIn({ messages }: ChatRequest): string | null {
+  for (const [index, { content }] of messages.entries()) {
+    const at = Array.isArray(content) ? content.findIndex(({ type }) => type === "image_url") : -1;
+    if (at >= 0) return `messages[${index}].content[${at}]`;
+  }
+  return null;
 }
 
 function keeperFor(model: string): (schema: JsonSchema) => boolean {
