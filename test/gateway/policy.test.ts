@@ -475,6 +475,12 @@ test("a model's name leads to no other model than the one that the lists were as
     "/v1beta/models/gemini-2.5-flash:generateContent",
     "/v1beta/tunedModels/a..b:generateContent",
   ]);
+  // Words are a name of GPT4All's; a space that a server may pass over is none.
+  for (const model of ["a/ secret-1", " a/secret-1", "a/secret-1 ", "a/x /secret-1", "a/x\ty", "a/é"])
+    expect(await asked(model), model).toBe("invalid_request");
+  a.answer = (response, _request, body) => good(response, body);
+  expect((await chat({ model: "a/Llama 3 8B Instruct" })).status).toBe(200);
+  expect(JSON.parse(a.requests.at(-1)?.body ?? "")).toMatchObject({ model: "Llama 3 8B Instruct" });
 });
 
 test("the list has what a call would be served: by the very names that a token lists", async () => {

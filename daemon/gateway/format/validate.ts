@@ -62,9 +62,15 @@ function checkModel(body: Record<string, unknown>): void {
 
 /** Why this can be no model's name, which ends up in headers, URLs, logs and metrics; null where it can. */
 export function modelNameProblem(name: string): string | null {
-  if (!/^[\x21-\x7e]{1,256}$/.test(name)) return "must be 1 to 256 printable ASCII characters";
+  if (!/^[\x21-\x7e]{1,256}$/.test(name) && !hasSpaces(name))
+    return "must be 1 to 256 printable ASCII characters, spaces only between words";
   // In a URL such a part would lead to another model than the one that the lists were asked about.
   return /(?:^|\/)\.\.?(?:\/|$)/.test(name) ? "must not have '.' or '..' between slashes" : null;
+}
+
+// As GPT4All names its models. Beside a slash or at an end a server may pass over one, and the lists were asked about another model.
+function hasSpaces(name: string): boolean {
+  return /^[\x20-\x7e]{1,256}$/.test(name) && !/(?:^|\/) | (?:\/|$)/.test(name);
 }
 
 // OpenAI: a string, or 1 to 2048 strings, or token numbers, or lists of token numbers; none of them empty.
