@@ -8,7 +8,7 @@ import type { SourceProblem } from "#contract/wire/controllers.ts";
 import { awaitingOptions, mustAwait, requiresOne } from "./awaiting.ts";
 import { garbledSources } from "./encoding.ts";
 import { addonPlugin, sdkPlugin } from "./policy.ts";
-import { buildProblems, noFile, noHandler, tooLarge, tooLong } from "./problems.ts";
+import { buildProblems, emptyImports, noFile, noHandler, tooLarge, tooLong } from "./problems.ts";
 import { regularFilesPlugin, strayImports } from "./reach.ts";
 import { ask, BuildTooLong, currentService, endService, ServiceEnded } from "./service.ts";
 import { hasTimeSetBack } from "./set-back.ts";
@@ -96,7 +96,11 @@ export function openBundler(folder: string, root: string, withinMs = BUILD_WITHI
         const metafile = result.metafile as Metafile;
         inputs = inputFiles(folder, metafile);
         const code = textOf(result.outputFiles, ".js");
-        const refused = [...strayImports(metafile, folder, root), ...garbledSources(code, metafile, folder)];
+        const refused = [
+          ...strayImports(metafile, folder, root),
+          ...garbledSources(code, metafile, folder),
+          ...emptyImports(result.warnings),
+        ];
         if (refused.length > 0) return { ok: false, problems: buildProblems(folder, refused), inputs };
         if (Buffer.byteLength(code) > MAX_BUNDLE_BYTES) {
           // esbuild's process would go on holding some forty times as much, and this one the buffer that it came in.

@@ -4,6 +4,7 @@ import { join, relative, resolve } from "node:path";
 import type { Message } from "esbuild";
 import { missingHandler } from "#contract/controller-files.ts";
 import type { SourceProblem } from "#contract/wire/controllers.ts";
+import { packageOf } from "./policy.ts";
 import { placeAt } from "./reach.ts";
 
 export function buildProblems(folder: string, messages: readonly Message[]): SourceProblem[] {
@@ -20,6 +21,13 @@ export function buildProblems(folder: string, messages: readonly Message[]): Sou
   }));
 }
 
+/** Names of a file that exports nothing, as one that is being saved: they would be undefined. A package may look for them. */
+export function emptyImports(warnings: readonly Message[]): Message[] {
+  return warnings.filter(
+    ({ id, location }) => id === "import-is-undefined" && packageOf(location?.file ?? "") === undefined,
+  );
+}
+
 function fixFor(text: string): string {
   const missing = /^Could not resolve "([^"]+)"/.exec(text)?.[1];
   if (missing && /^[./]/.test(missing)) return "Correct the path, or make the file.";
@@ -34,7 +42,8 @@ function fixFor(text: string): string {
   if (text.startsWith("a bundle takes no data")) return "Copy the file into the controller's folder.";
   if (text.endsWith("is not UTF-8") || /^Unexpected "\\x/.test(text))
     return 'Save the file as UTF-8, or import it with `with { type: "bytes" }`.';
-  if (text.startsWith("No matching export")) return "Import a name that the module exports.";
+  if (text.startsWith("No matching export") || text.endsWith("has no exports"))
+    return "Import a name that the module exports.";
   if (/top-level await/i.test(text))
     return "Import the module instead of require(), or move the await into a function.";
   if (text.includes("is not for handlers")) return 'Import defineHandler and reply from "magic/sdk".';
