@@ -235,6 +235,65 @@ test("of folders that exchange their names, one that does not load holds none, a
   await session.close();
 });
 
+test("a name that one controller gives up, and another one that is still loading is about to take, never stops serving", async () => {
+  const bench = await openBench();
+  const names = ["one", "two"];
+  const [one, two] = names.map((name) => bench.write(name, `export default () => "${name}";`)) as [string, string];
+  const named = (folder: string, name: string) =>
+    writeFileSync(join(folder, "contract.yaml"), JSON.stringify(contractOf(name)));
+  const { session, next } = await start(join(bench.root, "controllers"), bench);
+  await next("ready");
+  const slow = `for (const end = Date.now() + 400; Date.now() < end; ); export default () => "slow";`;
+  writeFileSync(join(two, "handler.ts"), slow);
+  await new Promise((done) => setTimeout(done, 100));
+  const outcomes = new Set<string>();
+  named(two, "one");
+  named(one, "three");
+  await vi.waitFor(async () => {
+    outcomes.add(await bench.outcome("one"));
+    expect(await bench.invoke("one")).toBe("slow");
+  }, 10_000);
+  expect([...outcomes]).toEqual(["ok"]);
+  await session.close();
+});
+
+test("what is wrong with saves that come one upon the other is told once", async () => {
+  const bench = await openBench();
+  const folder = bench.write("broken", "export default () => 1;");
+  const { session, next } = await start(join(bench.root, "controllers"), bench);
+  await next("ready");
+  // Each is still loading when the next one comes.
+  const save = (n: number) =>
+    writeFileSync(
+      join(folder, "handler.ts"),
+      `for (const end = Date.now() + 200 + ${n}; Date.now() < end; ); throw new Error("no");`,
+    );
+  for (const n of [1, 2, 3]) {
+    save(n);
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  await next("invalid");
+  await new Promise((done) => setTimeout(done, 500));
+  await session.close();
+  const rest: string[] = [];
+  for await (const event of session.events) rest.push(event.type);
+  expect(rest).toEqual(["stopped"]);
+});
+
+test("a module that is empty while it is saved is not taken for one without what is imported of it", async () => {
+  const bench = await openBench();
+  const folder = bench.write("half", handler(1));
+  put(join(folder, "lib.ts"), "export const n = 1;");
+  const { session, next } = await start(join(bench.root, "controllers"), bench);
+  await next("ready");
+  writeFileSync(join(folder, "lib.ts"), "");
+  const place = { file: "controllers/half/handler.ts", line: 1, code: "build_failed" };
+  const fix = "Import a name that the module exports.";
+  expect(await next("invalid")).toMatchObject({ problems: [{ ...place, fix }], serving: "1.0.0" });
+  expect(await bench.invoke("half")).toEqual({ n: 2 });
+  await session.close();
+});
+
 test("a new folder of many files is built once", async () => {
   const bench = await openBench();
   const { session, next } = await start(join(bench.root, "controllers"), bench);

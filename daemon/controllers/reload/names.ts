@@ -8,7 +8,7 @@ export interface Names {
   exchanged(one: Watched, twin: Watched): boolean;
   /** Who had the name until its turn came has none before its new one serves. */
   giveWay(heir: Watched, name: string): void;
-  /** Gives up a name that served: it serves until an heir does. False where there is one. */
+  /** Gives up a name that served: it serves until an heir does, or all that are under way want none of it. False where there is an heir. */
   leave(name: string): Promise<boolean>;
 }
 
@@ -16,6 +16,9 @@ export function openNames(
   controllers: ReadonlyMap<string, Watched>,
   host: { takeUp(heir: Watched): void; withdraw(name: string): Promise<void> },
 ): Names {
+  /** Who left each name last: whoever left it before has had an heir since then. */
+  const leaving = new Map<string, symbol>();
+
   function holderOf(name: string, besides: Watched): Watched | undefined {
     return [...controllers.values()].find((other) => other !== besides && other.claims === name);
   }
@@ -40,17 +43,16 @@ export function openNames(
   }
 
   async function leave(name: string): Promise<boolean> {
-    await Promise.all(offer(name).map((heir) => heir.running));
+    const turn = Symbol(name);
+    leaving.set(name, turn);
+    for (const one of controllers.values()) if (one.waitsFor === name) host.takeUp(one);
+    // Whoever is being read just now may want it, too: in a checkout that moves controllers, or where two change places.
+    await Promise.all([...controllers.values()].map((one) => one.running));
+    if (leaving.get(name) !== turn) return false;
+    leaving.delete(name);
     if ([...controllers.values()].some(({ live, claims }) => live?.name === name || claims === name)) return false;
     await host.withdraw(name);
     return true;
-  }
-
-  /** A name that is free again goes to who waits for it. */
-  function offer(name: string): Watched[] {
-    const heirs = [...controllers.values()].filter((one) => one.waitsFor === name);
-    for (const heir of heirs) host.takeUp(heir);
-    return heirs;
   }
 
   return { holderOf, exchanged, giveWay, leave };

@@ -64,6 +64,7 @@ export async function openSession(options: SessionOptions, host: SessionHost): P
   const folder = resolve(options.folder);
   const events = eventQueue<DevelopmentEvent>();
   const controllers = new Map<string, Watched>();
+  const leaving = new Set<Promise<void>>();
   let announced = false;
   let closed = false;
   const time = (): string => rfc3339(Date.now());
@@ -138,6 +139,7 @@ export async function openSession(options: SessionOptions, host: SessionHost): P
   }
 
   async function drain(one: Watched): Promise<void> {
+    one.told = "";
     try {
       while (one.dirty && !closed) {
         await new Promise((done) => setTimeout(done, SETTLE_MS));
@@ -217,8 +219,9 @@ export async function openSession(options: SessionOptions, host: SessionHost): P
       const former = one.live?.name;
       one.live = { name: contract.name, version: contract.version, digest };
       one.invalid = false;
+      one.told = "";
       names.giveWay(one, contract.name);
-      if (former !== undefined && former !== contract.name) await names.leave(former);
+      if (former !== undefined && former !== contract.name) leave(former, () => {});
       if (!announced) return;
       const { saved, began, buildMs, changed } = save;
       events.push({
@@ -238,7 +241,7 @@ export async function openSession(options: SessionOptions, host: SessionHost): P
       });
     } catch (error) {
       one.claims = one.live?.name ?? null;
-      if (one.claims !== contract.name) await names.leave(contract.name);
+      if (one.claims !== contract.name) leave(contract.name, () => {});
       if (!patience.signal.aborted) invalid(one, [loadProblem(one, error, options.root)]);
     } finally {
       clearTimeout(timer);
@@ -248,6 +251,9 @@ export async function openSession(options: SessionOptions, host: SessionHost): P
 
   function invalid(one: Watched, problems: readonly SourceProblem[]): void {
     one.invalid = true;
+    const found = JSON.stringify(problems);
+    if (one.told === found) return;
+    one.told = found;
     events.push({
       type: "invalid",
       time: time(),
@@ -257,11 +263,19 @@ export async function openSession(options: SessionOptions, host: SessionHost): P
     });
   }
 
+  /** Nobody waits for it: it waits itself for what is under way. */
+  function leave(name: string, whenLeft: () => void): void {
+    const going = names.leave(name).then((left) => {
+      leaving.delete(going);
+      if (left) whenLeft();
+    });
+    leaving.add(going);
+  }
+
   async function withdraw(one: Watched): Promise<void> {
     const name = one.live?.name;
     one.live = one.claims = null;
-    if (name !== undefined && (await names.leave(name)))
-      events.push({ type: "removed", time: time(), controller: name });
+    if (name !== undefined) leave(name, () => events.push({ type: "removed", time: time(), controller: name }));
     // It came back meanwhile: the next round takes it up.
     if (one.dirty) return;
     controllers.delete(one.folder);
@@ -351,6 +365,7 @@ export async function openSession(options: SessionOptions, host: SessionHost): P
           if (one.live) await host.withdraw(one.live.name, id);
         }),
       );
+      await Promise.all(leaving);
       events.push({ type: "stopped", time: time(), reason });
       events.end();
     },

@@ -16,6 +16,8 @@ export interface Watched {
   /** The name that another one holds. */
   waitsFor: string | null;
   invalid: boolean;
+  /** The problems that were told last, of saves that came one upon the other. */
+  told: string;
   dirty: boolean;
   running: Promise<void> | null;
   changed: Set<string>;
@@ -40,6 +42,7 @@ export function newlyWatched(folder: string, root: string, buildWithinMs: number
     claims: null,
     waitsFor: null,
     invalid: false,
+    told: "",
     dirty: false,
     running: null,
     changed: new Set(),
