@@ -3,7 +3,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { MagicError } from "#contract/errors.ts";
-import { unusable } from "./state-folder.ts";
+import { unusable } from "#shared/state-folder.ts";
 
 export interface OwnerLock {
   release(): void;

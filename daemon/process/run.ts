@@ -13,6 +13,7 @@ import { rfc3339 } from "#shared/clock.ts";
 import { databaseFile, stateFolder } from "#shared/paths.ts";
 import { configuredPort, listenOn } from "#shared/port.ts";
 import { processStarted } from "#shared/process-identity.ts";
+import { prepareStateFolder, refusedByDisk } from "#shared/state-folder.ts";
 import { forgetCrashes } from "./crash-note.ts";
 import { foregroundLog } from "./foreground-log.ts";
 import { acquireLock, type OwnerLock } from "./lock.ts";
@@ -25,7 +26,6 @@ import {
   writeRuntimeFile,
   writeStartingMark,
 } from "./runtime-file.ts";
-import { prepareStateFolder, refusedByDisk } from "./state-folder.ts";
 import { type Life, superviseProcess } from "./supervise.ts";
 
 /** Milliseconds after which a daemon counts as one that runs well. */

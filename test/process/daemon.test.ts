@@ -512,6 +512,21 @@ test("restart leaves the daemon running where the next one could not listen, who
   expect(moved.json["url"]).toBe(`http://127.0.0.1:${port}`);
 });
 
+test("restart leaves the daemon running by whose certificate, or on whose disk, the next one would not start", async () => {
+  const made = await temporaryProject();
+  const { json } = await start(made);
+  const restart = (...more: string[]) => made.magic(["daemon", "restart", "--json", ...more]);
+  await writeFile(join(made.root, "own.pem"), "none");
+  for (const flags of [["--tls-cert=own.pem"], ["--tls-cert=own.pem", "--tls-key=own.pem"], ["--tls-key=gone.pem"]])
+    expect([flags, await restart(...flags)]).toMatchObject([flags, { code: 3, failure: { code: "config_invalid" } }]);
+  await writeFile(join(made.root, "magic.yaml"), "version: 1\ndaemon: { tls: { cert: own.pem, key: gone.pem } }\n");
+  expect(await restart()).toMatchObject({ code: 3, failure: { code: "config_invalid" } });
+  await rm(join(made.root, "magic.yaml"));
+  const readOnly = await made.magicReadOnly(["daemon", "restart", "--json"]);
+  if (readOnly) expect(readOnly).toMatchObject({ code: 1, failure: { code: "state_unusable" } });
+  expect((await made.magic(["daemon", "status", "--json"])).json["pid"]).toBe(json["pid"]);
+});
+
 test("a port or host that cannot be is a usage error", async () => {
   const made = await temporaryProject();
   const port = await made.magic(["daemon", "start", "--json", "--port", "70000"]);

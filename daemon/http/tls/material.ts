@@ -4,12 +4,12 @@ import { readFile } from "node:fs/promises";
 import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { createSecureContext } from "node:tls";
-import { MagicError } from "#contract/errors.ts";
 import { DAY_MS } from "#shared/clock.ts";
 import { isLoopback } from "#shared/loopback.ts";
 import { makeFolder } from "#shared/make-folder.ts";
 import { localCertificate } from "#shared/paths.ts";
 import { replaceFile } from "#shared/replace-file.ts";
+import { userPair } from "#shared/user-pair.ts";
 import { type Certificate, makeCertificate } from "./certificate.ts";
 
 export interface TlsSettings {
@@ -28,22 +28,7 @@ const RENEW_MS = 14 * DAY_MS;
 export async function tlsMaterial(settings: TlsSettings): Promise<Certificate> {
   const { certFile, keyFile } = settings;
   if (certFile === undefined && keyFile === undefined) return localPair(settings);
-  if (certFile === undefined || keyFile === undefined)
-    throw new MagicError("config_invalid", "A certificate and its key go together: name both files, or neither.");
-  const [cert, key] = await Promise.all([readPem(certFile, "certificate"), readPem(keyFile, "key")]);
-  try {
-    createSecureContext({ cert, key });
-  } catch (error) {
-    const detail = `${certFile} and ${keyFile} cannot be used: ${(error as Error).message}.`;
-    throw new MagicError("config_invalid", detail, { cause: error });
-  }
-  return { cert, key };
-}
-
-async function readPem(path: string, what: string): Promise<string> {
-  return readFile(path, "utf8").catch((error: Error) => {
-    throw new MagicError("config_invalid", `The ${what} ${path} cannot be read: ${error.message}.`, { cause: error });
-  });
+  return userPair(certFile, keyFile);
 }
 
 async function localPair({ state, host }: TlsSettings): Promise<Certificate> {

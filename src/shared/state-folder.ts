@@ -1,8 +1,9 @@
 // The state folder: the user's alone, ignored by git, and checked before anything is built on it.
-import { chmod, stat, writeFile } from "node:fs/promises";
+import { chmod, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { MagicError } from "#contract/errors.ts";
-import { makeFolder } from "#shared/make-folder.ts";
+import { makeFolder } from "./make-folder.ts";
+import { replaceFileSync } from "./replace-file.ts";
 
 /** Bytes: SQLite opens no file whose path, with `-journal` behind it, has more than 512. */
 const LONGEST_PATH = 512 - "/daemon.lock".length - "-journal".length;
@@ -23,7 +24,8 @@ export async function prepareStateFolder(folder: string): Promise<void> {
     if (process.getuid && uid !== process.getuid())
       throw new MagicError("state_unusable", `${folder} belongs to another user (uid ${uid}).`);
     if ((mode & 0o077) !== 0) await chmod(folder, 0o700);
-    await writeFile(join(folder, ".gitignore"), "*\n", { mode: 0o600 });
+    // Anew: a full disk still takes what is there.
+    replaceFileSync(join(folder, ".gitignore"), "*\n", 0o600);
   } catch (error) {
     throw unusable(folder, error);
   }
