@@ -356,6 +356,7 @@ test.each([
       pid: process.pid,
       gone: new Promise(() => {}),
       silence: () => silentMs,
+      spinning: () => 0,
       ping() {},
       stepBack() {},
       kill,
@@ -510,16 +511,21 @@ test("a controller that keeps dying rests behind a breaker, and is told so", asy
   expect(outcomes.at(-1)).toBe("overloaded");
 });
 
-test("a handler that spins after it has answered is ended from outside, and the next call works", async () => {
-  await bench.deploy("lingering", `export default () => { setTimeout(() => { for (;;); }, 10); return { pid: 1 }; };`);
-  await bench.invoke("lingering");
-  expect(
-    await settle(
-      () => bench.logs.some((line) => line["event"] === "controller.cell_ended" && line["controller"] === "lingering"),
-      8_000,
-    ),
-  ).toBe(true);
+test("a handler that spins after it has answered is ended from outside, and the calls that came to it run elsewhere", async () => {
+  const handler = `export default ({ input }) => { if (input.spin) setTimeout(() => { for (;;); }, 30); return { pid: 1 }; };`;
+  await bench.deploy("lingering", handler, { limits: { timeout_ms: 8_000 } });
+  const spins = async (forMs: number): Promise<void> => {
+    await bench.invoke("lingering", { spin: true });
+    await new Promise((done) => setTimeout(done, 30 + forMs));
+  };
+  const ended = () =>
+    bench.logs.filter((line) => line["event"] === "controller.cell_ended" && line["controller"] === "lingering").length;
+  await spins(100);
+  expect(await Promise.all([1, 2, 3].map(() => bench.outcome("lingering")))).toEqual(["ok", "ok", "ok"]);
+  expect(ended()).toBe(1);
+  await spins(1_000);
   expect(await bench.outcome("lingering")).toBe("ok");
+  expect(await settle(() => ended() === 2)).toBe(true);
 });
 
 test("a module that does not load is refused at deploy with its line", async () => {

@@ -65,6 +65,8 @@ export interface Cell {
   active(): number;
   /** Milliseconds that a ping has been unanswered; 0 where the loop turns or the channel is throttled. */
   silence(): number;
+  /** The same where no call is to blame: all that are under way came after the ping, and none of them is read yet. */
+  spinning(): number;
   ping(): void;
   /** It may run on every processor; until then one is kept free of it. */
   trust(): void;
@@ -126,6 +128,8 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
   let killed: CellGone | null = null;
   let loaded = false;
   let pingSentAt = 0;
+  /** No call is under way that was there when the ping was sent. */
+  let onlyLater = false;
   let onSessionLog: (log: LogMessage) => void = () => {};
   let loading: { settle: () => void; fail: (error: Error) => void } | null = null;
   let greet: (hello: HelloMessage) => void = () => {};
@@ -193,6 +197,7 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
       // While it is still under way: an end that cannot be read ends the cell, and whoever waits for the call must hear of that.
       const outcome = readOutcome(type, payload);
       running.delete(id);
+      onlyLater ||= running.size === 0;
       call.streams?.close();
       call.call.onEnd(outcome);
       return true;
@@ -222,6 +227,10 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
     if (connection.waiting() > MOST_WAITING)
       kill("violation", `more than ${MOST_WAITING} bytes that it asked for wait for it`);
     else connection.send(type, id, ...parts);
+  }
+
+  function silence(): number {
+    return pingSentAt === 0 || connection.paused() ? 0 : performance.now() - pingSentAt;
   }
 
   const handle: Omit<Cell, "hello"> = {
@@ -259,10 +268,12 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
       };
     },
     active: () => running.size,
-    silence: () => (pingSentAt === 0 || connection.paused() ? 0 : performance.now() - pingSentAt),
+    silence,
+    spinning: () => (onlyLater ? silence() : 0),
     ping() {
       if (pingSentAt !== 0) return;
       pingSentAt = performance.now();
+      onlyLater = running.size === 0;
       connection.send(down.ping, 0);
     },
     trust: child.standing.trust,

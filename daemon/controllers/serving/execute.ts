@@ -40,9 +40,18 @@ export interface Running {
   onLeft(live: LiveCell): void;
 }
 
-/** Rejects with what the call fails with for its caller, who need not wait for the handler's end. */
-export function execute(live: LiveCell, call: InstanceCall, running: Running): Promise<CellOutcome> {
+/**
+ * Rejects with what the call fails with for its caller, who need not wait for the handler's end. null where the cell ended before it had read
+ * the call, which another one may run then. `spentMs`: of the call's time, before.
+ */
+export function execute(
+  live: LiveCell,
+  call: InstanceCall,
+  running: Running,
+  spentMs: number,
+): Promise<CellOutcome | null> {
   const { clock, watchdog, timeoutMs, memoryMb } = running;
+  const restMs = Math.max(0, timeoutMs - spentMs);
   return new Promise((resolve, reject) => {
     let ended: AbortController | null = null;
     let over = false;
@@ -51,7 +60,7 @@ export function execute(live: LiveCell, call: InstanceCall, running: Running): P
       if (over) ended.abort(ENDED);
       return ended.signal;
     };
-    const deadline = Math.min(clock.now() + timeoutMs, call.deadline ?? Number.POSITIVE_INFINITY);
+    const deadline = Math.min(clock.now() + restMs, call.deadline ?? Number.POSITIVE_INFINITY);
     const message: InvokeMessage = {
       input: call.input,
       id: call.requestId,
@@ -78,6 +87,7 @@ export function execute(live: LiveCell, call: InstanceCall, running: Running): P
         clearTimeout(rest);
         if (!waited) return;
         leave();
+        if (live.cell.spinning() > 0) return resolve(null);
         const gone = cellFailure(why, memoryMb);
         const { code, retryAfterS } = gone;
         reject(new MagicError(code, call.redact(gone.message), retryAfterS === undefined ? {} : { retryAfterS }));
@@ -111,7 +121,7 @@ export function execute(live: LiveCell, call: InstanceCall, running: Running): P
     const timer = setTimeout(() => {
       depart(new MagicError("timeout", `the handler was given ${timeoutMs} ms (limits.timeout_ms)`), "deadline");
       passDeadline();
-    }, timeoutMs);
+    }, restMs);
     const left = (): void => {
       depart(new MagicError("client_closed"), "the caller left");
       // Its deadline still stands.

@@ -6,7 +6,7 @@ import type { Logger } from "#daemon/telemetry/log.ts";
 import type { Clock } from "#shared/clock.ts";
 import { cleanWithin } from "#shared/redact.ts";
 import { type StackMapper, stackMapper } from "../bundle/stack.ts";
-import type { Cell, CellGone } from "../cell/cell.ts";
+import type { Cell, CellGone, CellOutcome } from "../cell/cell.ts";
 import type { TimeLimit } from "../job-thread.ts";
 import { inSource, levelOf } from "../log-line.ts";
 import type { Artifact } from "../runtime.ts";
@@ -18,7 +18,7 @@ import { type Loading, loadCell } from "./load.ts";
 import type { NestedCalls } from "./nested.ts";
 import { outputReader } from "./output.ts";
 import { schemaCheck } from "./slow-check.ts";
-import type { LiveCell, Watchdog } from "./watchdog.ts";
+import { COMPUTING_MS, type LiveCell, SPINS, type Watchdog } from "./watchdog.ts";
 
 const GREEDY_MS = 60_000;
 /** So many answers within so many milliseconds, and its cells may run on every processor. */
@@ -136,6 +136,8 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
   /** The cell that takes calls now; loaded when there is none. */
   function serving(overtaken?: AbortSignal): LiveCell | Promise<LiveCell> {
     if (fresh) return boot(overtaken);
+    // A call would wait in one that spins until its deadline.
+    if (current && current.cell.spinning() > COMPUTING_MS) current.cell.kill("killed", SPINS);
     if (current && !current.cell.killed) return current;
     starting ??= boot(overtaken).then(
       (live) => {
@@ -191,14 +193,21 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
             await inputCheck.elsewhere(JSON.stringify(call.input ?? null), checkedWithin(timeoutMs, "input")),
           );
         const admitted = performance.now();
-        const serve = serving();
-        const live = serve instanceof Promise ? await serve : serve;
-        if (call.signal?.aborted) {
-          if (fresh) end(live, "the caller left");
-          throw new MagicError("client_closed");
-        }
-        const began = performance.now();
-        const outcome = await execute(live, call, running);
+        let spentMs = 0;
+        let live: LiveCell;
+        let began: number;
+        let outcome: CellOutcome | null;
+        do {
+          const serve = serving();
+          live = serve instanceof Promise ? await serve : serve;
+          if (call.signal?.aborted) {
+            if (fresh) end(live, "the caller left");
+            throw new MagicError("client_closed");
+          }
+          began = performance.now();
+          outcome = await execute(live, call, running, spentMs);
+          spentMs += performance.now() - began;
+        } while (outcome === null);
         const runMs = performance.now() - began;
         breaker.worked();
         if (runMs < SHORT_MS && !live.behind && ++shortCalls === TRUSTED_AFTER) live.cell.trust();

@@ -48,7 +48,7 @@ const SLOW = 8;
 const LATE_SILENCE_MS = 400;
 /** The same where others wait: what computes may be one of their calls. */
 const LEFT_SILENCE_MS = 5_000;
-/** The same where no call is under way at all: longer, because a busy machine may starve it. */
+/** The same where it began while no call was under way: longer, because a busy machine may starve it. */
 const IDLE_SILENCE_MS = 2_000;
 /** While calls are under way, so often those that take longer are looked at: one that has a core for itself so many looks in a row steps back. */
 const LOOK_MS = 10;
@@ -57,7 +57,9 @@ const LOOKED_SHARE = 0.4;
 /** Looks at nobody before nobody is looked at any more. */
 const IDLE_LOOKS = 100;
 /** A loop that has been silent that long computes; so may it, but after its neighbours and the daemon. */
-const COMPUTING_MS = 200;
+export const COMPUTING_MS = 200;
+/** Why a cell is ended that computes for nobody. */
+export const SPINS = "it spins though no call is under way";
 /** So much of a core, had or waited for, and for so many sweeps: floods and loops that do yield. */
 const FULL_SHARE = 0.75;
 /** And so much of it had: one that only waits on a crowded machine is not the cause. */
@@ -89,8 +91,7 @@ export function startWatchdog(options: { idleMs: number; most: number; onIdle(li
         live.cell.kill("killed", "a call passed its deadline and does not yield");
       else if (live.late > 0 && silence > (idle ? LATE_SILENCE_MS : LEFT_SILENCE_MS))
         live.cell.kill("killed", "a caller has left, and it does not yield");
-      else if (idle && live.late === 0 && silence > IDLE_SILENCE_MS)
-        live.cell.kill("killed", "it spins though no call is under way");
+      else if (live.cell.spinning() > IDLE_SILENCE_MS) live.cell.kill("killed", SPINS);
       else if (slow && idle) inspectIdle(live);
       if (slow || live.late > 0 || !idle) live.cell.ping();
     }
@@ -112,6 +113,8 @@ export function startWatchdog(options: { idleMs: number; most: number; onIdle(li
     for (const live of cells) {
       if (live.calls + live.late === 0) {
         delete live.look;
+        // One that spins after its answer is known by it before the next call comes.
+        if (performance.now() - live.lastUsed < SETTLED_MS) live.cell.ping();
         continue;
       }
       idleLooks = 0;
