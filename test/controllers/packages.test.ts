@@ -201,7 +201,7 @@ test("what packages ask for while they load is answered, and reaches nothing", a
           () => process.umask(0), () => fs.writeSync(3, "x"), () => tls.connect(443)].map(refused),
         later: await fs.promises.readFile("/x").catch(({ code }) => code),
         told: [tty.isatty(1), net.isIP("::1"), fs.existsSync("/"), os.homedir(), process.umask(), typeof __dirname, import.meta.filename, agent.defaultPort,
-          hook.disable() === hook, typeof wrapping],
+          hook.disable() === hook, typeof wrapping, process.argv0, process.getuid?.(), os.cpus().length],
       };
     };`;
   await bench.deploy("loads", handler);
@@ -217,7 +217,7 @@ test("what packages ask for while they load is answered, and reaches nothing", a
       expect.stringContaining("node:tls.connect"),
     ],
     later: "ERR_ACCESS_DENIED",
-    told: [false, 6, false, "/", 0o022, "string", "/controller/handler.js", 443, true, "function"],
+    told: [false, 6, false, "/", 0o022, "string", "/controller/handler.js", 443, true, "function", "node", null, 1],
   });
   expect(bench.logs.some((line) => line["event"] === "to the log")).toBe(true);
 });

@@ -15,6 +15,8 @@ const TAKEN = [
   ...["_getActiveRequests", "_rawDebug", "setUncaughtExceptionCaptureCallback"],
   ...["addUncaughtExceptionCaptureCallback", "setSourceMapsEnabled", "_eval", "_preload_modules", "report"],
   ...["mainModule", "permission", "stdin"],
+  // As on Windows: packages ask whether they are there, and the filter would make them throw.
+  ...["getuid", "geteuid", "getgid", "getegid", "getgroups"],
 ] as const;
 
 const UNAVAILABLE_V8 = ["setFlagsFromString", "writeHeapSnapshot", "getHeapSnapshot", "setHeapSnapshotNearHeapLimit"];
@@ -50,6 +52,8 @@ export function fitRealm(): void {
   fix(machine, "homedir", () => "/");
   fix(machine, "networkInterfaces", () => ({}));
   fix(machine, "getPriority", () => 0);
+  // Packages do as much at once as there are processors, and none would be nothing.
+  fix(machine, "cpus", () => [{ model: "unknown", speed: 0, times: { user: 0, nice: 0, sys: 0, idle: 0, irq: 0 } }]);
   fix(machine, "userInfo", () => ({ username: "controller", uid: -1, gid: -1, homedir: "/", shell: null }));
 }
 

@@ -9,7 +9,8 @@ import { thisArchitecture } from "./syscalls.ts";
 export function runStageZero(): void {
   const boot = JSON.parse(process.env[BOOT_VARIABLE] ?? "") as Boot;
   const outcome = boot.layers.kernel ? restrictOrEnd(boot) : { layers: boot.layers, landlock: 0, missing: [] };
-  process.execve?.(boot.node, [boot.node, ...boot.flags, boot.zygote], {
+  // `process.argv0` is this name, and cannot be changed: where the program lies is no handler's business.
+  process.execve?.(boot.node, ["node", ...boot.flags, boot.zygote], {
     UV_THREADPOOL_SIZE: "1",
     OPENSSL_CONF: "/dev/null",
     [BOOT_VARIABLE]: JSON.stringify(outcome),
