@@ -543,6 +543,17 @@ test("a module that never ends loading is refused at deploy, by its time, and is
   expect(error.message).toContain("within 1500 ms");
 });
 
+test("a hundred thousand lines at once, in a call or after it, take no memory of the cell beyond what is written down", async () => {
+  const flood = "for (let i = 0; i < 100_000; i++) log.info('line', { i });";
+  const after = "for (let i = 0; i < 100_000; i++) process.stdout.write('line');";
+  const handler = `export default ({ input, log }) => { if (input.in) ${flood} if (input.after) setTimeout(() => { ${after} }, 1); return process.pid; };`;
+  await bench.deploy("wordy", handler);
+  const pid = await bench.invoke("wordy", { in: true });
+  expect(await bench.invoke("wordy", { after: true })).toBe(pid);
+  await new Promise((done) => setTimeout(done, 50));
+  expect(await bench.invoke("wordy")).toBe(pid);
+});
+
 test("what an invocation used is counted: processor time where it ran alone", async () => {
   const { usage } = await bench.runtime.invoke("triage", {
     input: {},

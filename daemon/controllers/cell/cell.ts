@@ -11,12 +11,13 @@ import {
   type InvokeMessage,
   type LoadOptions,
   type LogMessage,
+  logAllowance,
   SECRET,
   UNKNOWN_CPU,
   up,
 } from "./frames.ts";
 import { type Layers, UNAVAILABLE } from "./lockdown/boot.ts";
-import { type LogAllowance, type LogMeter, openLogMeter } from "./log-meter.ts";
+import { type LogMeter, openLogMeter } from "./log-meter.ts";
 import { type CellExit, type CellProcess, spawnCell } from "./spawn.ts";
 import { type BrokerSession, type CallStreams, openCallStreams } from "./streams.ts";
 
@@ -95,8 +96,6 @@ const MAX_CALLS_UNDER_WAY = 384;
 /** Bytes of answers that a cell has asked for and does not take: those of one call may be 2 GB. Large ones are refused beyond the first bound. */
 const FULL = 256 * 1024 * 1024;
 const MOST_WAITING = 320 * 1024 * 1024;
-/** Lines of no invocation: nobody asked for them, and each is mapped to its sources. */
-const SESSION_LOG: LogAllowance = { bytes: 256 * 1024, windowMs: 10_000 };
 
 let secrets = Buffer.alloc(0);
 let nextSecret = 0;
@@ -124,7 +123,7 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
   const running = openCallTable<Running>();
   const session = newSecret();
   const held = { bytes: 0 };
-  const sessionLogs = openLogMeter(SESSION_LOG);
+  const sessionLogs = openLogMeter(logAllowance.session);
   let killed: CellGone | null = null;
   let loaded = false;
   let pingSentAt = 0;
@@ -203,7 +202,7 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
       return true;
     }
     if (type === up.log) {
-      call.logs ??= openLogMeter();
+      call.logs ??= openLogMeter(logAllowance.invocation);
       call.logs.take(payload, call.call.onLog);
     } else brokerFrame(type, id, call, payload);
     return false;

@@ -57,6 +57,14 @@ export const UNKNOWN_CPU = 0xffffffff;
 /** Of a payload from the cell behind its secret: an output, a broker call, a log line. A longer frame ends the cell. */
 export const MAX_PAYLOAD = 16 * 1024 * 1024;
 
+/** Log lines beyond it are dropped by the daemon. The cell sends no more either: what waits there to be read takes its memory. */
+export const logAllowance = {
+  /** Of one invocation. */
+  invocation: { bytes: 1024 * 1024, windowMs: Number.POSITIVE_INFINITY },
+  /** Of no invocation: nobody asked for them, and each is mapped to its sources. */
+  session: { bytes: 256 * 1024, windowMs: 10_000 },
+} as const;
+
 /** Bytes of a stream that may be under way before the reader asks for more. */
 export const STREAM_WINDOW = 256 * 1024;
 

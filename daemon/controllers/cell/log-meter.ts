@@ -14,9 +14,7 @@ export interface LogAllowance {
   readonly windowMs: number;
 }
 
-const INVOCATION: LogAllowance = { bytes: 1024 * 1024, windowMs: Number.POSITIVE_INFINITY };
-
-export function openLogMeter({ bytes: most, windowMs } = INVOCATION): LogMeter {
+export function openLogMeter({ bytes: most, windowMs }: LogAllowance): LogMeter {
   let bytes = 0;
   let told = false;
   let ends = 0;

@@ -1,20 +1,18 @@
 // `console` in a cell: native output goes nowhere, so each line becomes a log frame of the invocation whose code runs.
 import { Console } from "node:console";
 import { Writable } from "node:stream";
-import { up } from "../frames.ts";
-import type { Channel } from "./channel.ts";
 import { currentInvocation } from "./invocation.ts";
-import { log, logText } from "./request.ts";
+import { log, type SessionLog } from "./request.ts";
 
 const LEVELS = { debug: "debug", log: "info", info: "info", warn: "warn", error: "error", trace: "debug" } as const;
 const MAX_LINE = 16 * 1024;
 
-export function consoleToFrames(channel: Channel, sessionSecret: () => Uint8Array): void {
+export function consoleToFrames(sessionLog: SessionLog): void {
   function line(level: string, text: string): void {
     const cut = text.length > MAX_LINE ? `${text.slice(0, MAX_LINE)}…` : text;
     const invocation = currentInvocation();
     if (invocation && !invocation.over) log(invocation, level, cut);
-    else channel.sendText(up.log, 0, sessionSecret(), logText(level, cut, undefined, invocation?.message.id));
+    else sessionLog(level, cut, undefined, invocation?.message.id);
   }
   const streamOf = (level: string): Writable =>
     new Writable({

@@ -31,6 +31,8 @@ export interface Invocation {
   transactionLane: Lane | null;
   abort: AbortController | null;
   abortReason: string | null;
+  /** Bytes of log lines so far. */
+  logged: number;
   over: boolean;
 }
 
@@ -126,6 +128,7 @@ export function newInvocation(id: number, channel: Channel, memory: Buffer, star
     transactionLane: null,
     abort: null,
     abortReason: null,
+    logged: 0,
     over: false,
   };
 }

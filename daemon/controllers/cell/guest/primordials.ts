@@ -16,6 +16,8 @@ export const stringifyJson: (
   replacer?: (this: unknown, key: string, value: unknown) => unknown,
 ) => string | undefined = JSON.stringify;
 export const min = Math.min;
+/** Monotonic milliseconds. */
+export const now: () => number = performance.now.bind(performance);
 const createNull = Object.create as (prototype: null) => Record<string, never>;
 export const defineProperty = Object.defineProperty;
 export const StringOf = String;

@@ -1,5 +1,6 @@
 // The request object that a handler gets. It only asks: whether a power is granted is decided by the daemon, by the channel.
-import { MAX_PAYLOAD, up } from "../frames.ts";
+import { logAllowance, MAX_PAYLOAD, up } from "../frames.ts";
+import type { Channel } from "./channel.ts";
 import { failureOf, fromThrown, toError } from "./errors.ts";
 import { brokeredFetch } from "./fetch.ts";
 import {
@@ -18,6 +19,7 @@ import {
   defineProperty,
   ErrorOf,
   mapOf,
+  now,
   parseJson,
   StringOf,
   stringifyJson,
@@ -104,13 +106,34 @@ export async function globalFetch(input: string | URL | Request, init?: RequestI
 }
 
 export function log(invocation: Invocation, level: string, text: unknown, fields?: unknown): void {
-  if (invocation.over) return;
+  if (invocation.over || invocation.logged > logAllowance.invocation.bytes) return;
   const frame = logText(level, text, fields);
+  invocation.logged += byteLength(frame);
   invocation.channel.sendText(up.log, invocation.id, invocation.secret, frame);
 }
 
+/** Lines of no invocation; `requestId`: of the one whose code it was, which has ended. */
+export function openSessionLog(channel: Channel, secret: Uint8Array) {
+  const { bytes: most, windowMs } = logAllowance.session;
+  let bytes = 0;
+  let ends = 0;
+  return (level: string, text: unknown, fields: unknown, requestId: string | undefined): void => {
+    const at = now();
+    if (at > ends) {
+      ends = at + windowMs;
+      bytes = 0;
+    }
+    if (bytes > most) return;
+    const frame = logText(level, text, fields, requestId);
+    bytes += byteLength(frame);
+    channel.sendText(up.log, 0, secret, frame);
+  };
+}
+
+export type SessionLog = ReturnType<typeof openSessionLog>;
+
 /** A log line as JSON; fields that are not JSON are named instead of losing the line, as is one that no frame holds. */
-export function logText(level: string, text: unknown, fields: unknown, requestId?: string): string {
+function logText(level: string, text: unknown, fields: unknown, requestId?: string): string {
   const message = typeof text === "string" ? text : StringOf(text);
   const line = lineText({ level, message, fields, requestId }, fields === undefined ? undefined : readable());
   const bytes = byteLength(line);

@@ -27,7 +27,7 @@ import {
 } from "./invocation.ts";
 import { byteLength, bytesSet, parseJson, stringifyJson, table, Uint8ArrayOf, utf8Slice } from "./primordials.ts";
 import { fitRealm, hardenRealm } from "./realm.ts";
-import { type Identity, log, logText, makeRequest } from "./request.ts";
+import { type Identity, log, makeRequest, openSessionLog } from "./request.ts";
 
 const REPLY = Symbol.for("magic.reply");
 type UserHandler = (request: object) => unknown;
@@ -49,7 +49,8 @@ export async function runZygote(): Promise<void> {
   const endProcess = (process as unknown as { reallyExit(code: number): void }).reallyExit.bind(process);
 
   const channel = openChannel(onFrame, () => endProcess(0));
-  consoleToFrames(channel, () => session);
+  const sessionLog = openSessionLog(channel, session);
+  consoleToFrames(sessionLog);
   process.on("uncaughtException", (error) => {
     const invocation = currentInvocation();
     // Thrown beside the handler's promise, by a timer or an event: nothing would ever settle what waits for it.
@@ -136,7 +137,7 @@ export async function runZygote(): Promise<void> {
     const line = `${what}: ${name}: ${message}`;
     const invocation = currentInvocation();
     if (invocation && !invocation.over) log(invocation, "error", line, { stack });
-    else channel.sendText(up.log, 0, session, logText("error", line, { stack }, invocation?.message.id));
+    else sessionLog("error", line, { stack }, invocation?.message.id);
   }
 }
 
