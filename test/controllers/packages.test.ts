@@ -353,6 +353,19 @@ test("a package whose source map is broken is bundled without it, and the handle
   expect(JSON.stringify(bench.logs)).toContain("controllers/mapless/handler.ts:2:");
 });
 
+test("what a package's source map names as its sources is not read into the artifact", async () => {
+  const secret = join(bench.root, "elsewhere.txt");
+  put(secret, "not the package's");
+  const link = Buffer.from(JSON.stringify({ version: 3, sources: [secret], mappings: "AAAA" })).toString("base64");
+  const mapped = `module.exports = 1;\n//# sourceMappingURL=data:application/json;base64,${link}\n`;
+  put(join(bench.root, "node_modules/curious/index.js"), mapped);
+  const artifact = await bench.runtime.build(
+    bench.write("bearer", `import one from "curious"; export default () => one;`),
+  );
+  expect(JSON.parse(artifact.map).sources).toContain("../../elsewhere.txt");
+  expect(JSON.stringify(artifact)).not.toContain("not the package's");
+});
+
 test("what is imported as data is the controller's, the project's or a package's, and no other file of the machine", async () => {
   const { root } = bench;
   const elsewhere = mkdtempSync(join(tmpdir(), "magic-elsewhere-"));

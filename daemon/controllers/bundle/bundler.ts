@@ -132,7 +132,8 @@ function optionsFor(folder: string, entry: string, unmapped: boolean): BuildOpti
     platform: "node",
     target: "node26",
     sourcemap: "external",
-    sourcesContent: true,
+    // Nobody reads it, and what a package names as its sources would be read for it, wherever on this machine that is.
+    sourcesContent: false,
     legalComments: "none",
     charset: "utf8",
     logLevel: "silent",
