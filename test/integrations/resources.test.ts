@@ -192,6 +192,12 @@ test("lists are newest first and page both ways, with deleted ids as cursors too
   expect((await call("GET", "/v1/connections?limit=1.5")).body.errors).toEqual([
     { pointer: "/limit", code: "type", detail: "must be integer" },
   ]);
+  for (const path of ["connections", "syncs", "keys", "audit", "connectors", `connections/${ids[0]}/objects`]) {
+    const { status, body } = await call("GET", `/v1/${path}?stauts=failed`);
+    expect([status, body.errors], path).toEqual([
+      ...[422, [{ pointer: "/stauts", code: "additionalProperties", detail: "unknown field" }]],
+    ]);
+  }
   for (const path of ["/v1/connectors", `/v1/connections/${ids[0]}/objects`])
     expect((await call("GET", `${path}?starting_after=a&ending_before=b`)).status, path).toBe(422);
 });

@@ -114,8 +114,7 @@ export const ConnectionsQuery = listQuery({
 });
 
 /** As of every list, but without a limit everything is answered: a connection's objects are found in one go. */
-export const ObjectsQuery = Type.Object({
-  ...listQuery({}).properties,
+export const ObjectsQuery = listQuery({
   limit: Type.Optional(
     Type.Integer({ minimum: 1, maximum: 100, description: "How many at most; by default all.", examples: [20] }),
   ),

@@ -65,8 +65,7 @@ export const RollbackRequest = Type.Union([
 ]);
 
 /** Whoever names no limit gets all: a root has few. */
-export const ControllersQuery = Type.Object({
-  ...listQuery({}).properties,
+export const ControllersQuery = listQuery({
   limit: Type.Optional(
     Type.Integer({ minimum: 1, maximum: 100, description: "How many at most; all, where it is not given." }),
   ),

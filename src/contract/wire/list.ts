@@ -3,16 +3,19 @@ import { type Static, type TObject, type TProperties, Type } from "typebox";
 
 const cursor = (description: string) => Type.String({ minLength: 1, maxLength: 200, description });
 
-/** The query of a list; filters come as further members. */
+/** The query of a list; filters come as further members. Others are refused: a filter with a slip would let everything through. */
 export function listQuery<P extends TProperties>(filters: P) {
-  return Type.Object({
-    limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 100, default: 20, description: "How many at most.", examples: [20] }),
-    ),
-    starting_after: Type.Optional(cursor("An id or `next_cursor`: the page behind it.")),
-    ending_before: Type.Optional(cursor("An id: the page ahead of it.")),
-    ...filters,
-  });
+  return Type.Object(
+    {
+      limit: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 100, default: 20, description: "How many at most.", examples: [20] }),
+      ),
+      starting_after: Type.Optional(cursor("An id or `next_cursor`: the page behind it.")),
+      ending_before: Type.Optional(cursor("An id: the page ahead of it.")),
+      ...filters,
+    },
+    { additionalProperties: false },
+  );
 }
 
 /** A page of a list, newest first. `next_cursor` is null at the end. */
