@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { listen } from "#test/listen.ts";
@@ -236,6 +237,9 @@ test("webhook listen subscribes, verifies and prints what comes, and unsubscribe
   expect(await listening.said(/"id":"(evt_\w+)"/)).toBe(delivery.event_id);
   await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: '{"type":"forged"}' });
   await listening.said(/forged/);
+  const socket = connect(port, "127.0.0.1");
+  socket.end("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nhalf");
+  await listening.said(/the body was broken off/);
   await expect
     .poll(async () => (await json("webhook", "deliveries", id, "--live", "--status", "succeeded")).data.length, {
       timeout: 20_000,
@@ -251,6 +255,7 @@ test("webhook listen subscribes, verifies and prints what comes, and unsubscribe
   expect(lines.map(({ type, verified }) => [type, verified])).toEqual([
     ["listening", undefined],
     ["event", true],
+    ["event", false],
     ["event", false],
   ]);
   expect((await json("webhook", "list", "--live")).data).toEqual([]);

@@ -30,13 +30,13 @@ export default defineCommand<{ port?: string; events?: string; secret?: string }
       throw new MagicError("usage", "--events subscribes, and with --secret there is a webhook already: choose one.");
     let secret = secretOf(options.secret);
     const server = createServer(async (request, response) => {
-      const body = await collect(request, MAX_BODY).then(String, () => undefined);
+      const body = await collect(request, MAX_BODY).then(String, unread);
       const problem =
-        body === undefined
-          ? "the body is too large"
+        typeof body !== "string"
+          ? body.problem
           : signatureProblem({ body, headers: request.headers }, secret ?? "", Date.now());
       response.writeHead(problem === undefined ? 204 : 400).end();
-      print(output, request, body ?? "", problem);
+      print(output, request, typeof body === "string" ? body : "", problem);
     });
     const port = portOf(options.port) ?? 0;
     await new Promise<void>((resolve, reject) => {
@@ -63,6 +63,10 @@ export default defineCommand<{ port?: string; events?: string; secret?: string }
     return exitCodes.interrupted;
   },
 });
+
+function unread(error: NodeJS.ErrnoException): { problem: string } {
+  return { problem: error.code === "ECONNRESET" ? "the body was broken off" : "the body is too large" };
+}
 
 // With a variable that is not set, or a slip, every event would be told to be forged.
 function secretOf(text: string | undefined): string | undefined {
