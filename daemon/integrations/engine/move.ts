@@ -11,8 +11,10 @@ import { addRejects, doneOf, type Run } from "./run-record.ts";
 import type { Partition, SourceStream } from "./source.ts";
 import type { Row } from "./types.ts";
 
-// A source without a snapshot is committed on the way: a long read that dies loses at most this much.
+// A source without a snapshot is committed on the way: a long read that dies loses at most this much, and one that dies again and again
+// soon after it has begun gets on all the same.
 const CHECKPOINT_ROWS = 100_000;
+const FIRST_CHECKPOINT_MS = 1000;
 const CHECKPOINT_MS = 10_000;
 
 // Every partition, raw where both sides can, else as rows; then what the destination makes of all of them.
@@ -69,6 +71,7 @@ async function moveRows(
   const name = keyOf(plan);
   let uncommitted = 0;
   let lastCommit = performance.now();
+  let pause = FIRST_CHECKPOINT_MS;
   let next = 0;
   // Without the rows of which the destination's types would drop something.
   const fitting = (all: readonly Row[], given: readonly number[] | undefined) => {
@@ -103,7 +106,7 @@ async function moveRows(
     if (batch.packed) addRejects(run, plan, (await session.writePacked?.(batch.packed))?.rejects ?? []);
     run.dog.touch();
     uncommitted += count;
-    const due = uncommitted >= CHECKPOINT_ROWS || performance.now() - lastCommit >= CHECKPOINT_MS;
+    const due = uncommitted >= CHECKPOINT_ROWS || performance.now() - lastCommit >= pause;
     const reached = batch.state;
     if (reached && due && session.checkpoint && plan.kind !== "replace" && uncommitted > 0) {
       if ((await session.mayCheckpoint?.()) !== false) {
@@ -112,6 +115,7 @@ async function moveRows(
           return keptState(run.spec, reached, doneOf(run));
         });
         run.written = run.read - run.rejects.count;
+        pause = Math.min(2 * pause, CHECKPOINT_MS);
       }
       uncommitted = 0;
       lastCommit = performance.now();

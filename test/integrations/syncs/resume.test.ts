@@ -3,6 +3,7 @@ import { appendFileSync, readFileSync, symlinkSync, writeFileSync } from "node:f
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { SyncSpec } from "#contract/sync.ts";
 import { openDestination } from "#daemon/integrations/connectors/open.ts";
@@ -79,6 +80,33 @@ describe.skipIf(postgresMissing())("runs that go on", () => {
       expect(await attempt(spec)).toMatchObject({ ...whole, rejects });
       expect(await attempt({ ...spec, run_id: "run_next" })).toMatchObject({ records_read: 0, records_rejected: 0 });
     }
+  });
+
+  test("a run that dies again and again within seconds of its beginning gets on", async () => {
+    const ends = { from: "pages.jsonl", object: "pages", to: join(folder, "hurried.sqlite"), table: "pages" };
+    const spec = specOf(ends, { mode: "incremental" });
+    // A page comes half a second after the one before.
+    const slow = async () => {
+      const source = pages(3);
+      const open: Source["open"] = async (request) => {
+        const stream = await source.open(request);
+        const read: typeof stream.read = async function* (partition) {
+          for await (const batch of stream.read(partition)) {
+            yield { ...batch, rows: batch.rows.slice(0, 1) };
+            await sleep(550);
+          }
+        };
+        return { ...stream, read };
+      };
+      return { ...source, open };
+    };
+    const outcome = await runSync(spec, {
+      openSource: slow,
+      openDestination: () => openDestination(spec.destination),
+      onProgress: () => {},
+      signal: new AbortController().signal,
+    });
+    expect(outcome).toMatchObject({ status: "failed", records_read: 3, records_synced: 3 });
   });
 
   test("an HTTP endpoint's proof counts what all attempts of a run sent", async () => {
