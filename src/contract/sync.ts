@@ -45,7 +45,7 @@ export interface SyncSpec {
   /** null: as the source declares it. */
   readonly primary_key: readonly string[] | null;
   readonly cursor_field: string | null;
-  /** null: a full refresh replaces, an incremental run leaves them. */
+  /** null: a full refresh and cdc remove them, an incremental run leaves them. */
   readonly deletes: DeleteMode | null;
   readonly on_bad_record: BadRecordMode;
   /** Source columns to take, in order; null: all. */
@@ -55,8 +55,6 @@ export interface SyncSpec {
   readonly stall_timeout_s: number;
   /** Forget the state and read everything. */
   readonly reset?: boolean;
-  /** True: without a cursor field, the source takes what it has (a primary key, where it knows new rows by other means). */
-  readonly any_cursor?: boolean;
   /** True: a run that finds nothing to do does not count rows (polling). */
   readonly skip_idle_proof?: boolean;
   /** Where destinations without transactions (files, http) keep the sync's state. */

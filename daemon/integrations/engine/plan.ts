@@ -10,10 +10,10 @@ import type { TableSchema } from "./types.ts";
 
 /** Refuses what a run cannot do, before anything is opened. */
 export function checkSpec(spec: SyncSpec): void {
-  if (spec.mode === "cdc")
+  if (spec.mode === "cdc" && !tellsChanges(spec.source))
     throw new MagicError(
       "not_supported",
-      "Mode cdc is not there yet: use incremental (with --deletes soft or hard to follow deletions) or full_refresh.",
+      "Mode cdc reads PostgreSQL tables: elsewhere use incremental (with --deletes soft or hard to follow deletions) or full_refresh.",
     );
   if (/^_magic_/i.test(parseObjectName(spec.destination.object).name))
     throw new MagicError(
@@ -29,9 +29,14 @@ export function checkSpec(spec: SyncSpec): void {
     throw new MagicError("validation_failed", "The stall time-out must be more than 0 seconds.");
 }
 
+/** Whether the source finds whatever has changed by itself, without a cursor. */
+export function tellsChanges({ url }: Pick<SyncSpec["source"], "url">): boolean {
+  return /^postgres(ql)?:$/.test(readServerUrl(url)?.protocol ?? "");
+}
+
 /**
  * How rows are written, from the spec and the source's schema. `snapshot`: it is one consistent picture. `refill`: the rows that are there
- * are this sync's own, and all of them are read again.
+ * are this sync's own, and all of them are read again. `apart`: they are no database's, so none is removed.
  */
 export function writePlan(
   spec: SyncSpec,
@@ -39,6 +44,7 @@ export function writePlan(
   snapshot: boolean,
   refill: boolean,
   former: { readonly key: readonly string[]; readonly columns: readonly string[] } | null,
+  apart: boolean,
 ): WritePlan {
   const mapping = new Map(Object.entries(spec.mapping ?? {}));
   const rename = (name: string) => mapping.get(name) ?? name;
@@ -71,7 +77,7 @@ export function writePlan(
       );
   // Forgetting the state replaces what came of it: rows that were appended must not come twice.
   const replace = spec.mode === "full_refresh" || spec.reset === true || (refill && primaryKey.length === 0);
-  const deletes = spec.deletes ?? (replace ? "hard" : "ignore");
+  const deletes = spec.deletes ?? (replace || (spec.mode === "cdc" && !apart) ? "hard" : "ignore");
   if (primaryKey.length === 0 && (deletes === "soft" || (deletes === "hard" && !replace)))
     throw new MagicError(
       "validation_failed",

@@ -124,9 +124,9 @@ async function attemptRun(
     const request = {
       object,
       columns: spec.columns,
-      mode: spec.mode === "incremental" ? "incremental" : "full_refresh",
+      mode: spec.mode === "full_refresh" ? "full_refresh" : "incremental",
       cursorField: spec.cursor_field,
-      anyCursor: spec.any_cursor === true,
+      allChanges: spec.mode === "cdc",
       primaryKey: spec.primary_key,
       state: from.state,
       known: session.existing === null ? null : session.committed.schema,
@@ -146,8 +146,9 @@ async function attemptRun(
     const told = stream.warnings.length;
     run.warnings.push(...stream.warnings, ...session.warnings);
     const schema = { ...stream.schema, columns: grown(stream.schema.columns, session.committed.schema) };
-    const plan = writePlan(spec, schema, stream.snapshot, from.refill, formerTable(spec, session));
-    run.warnings.push(...checkResumed(from, plan));
+    const apart = session.stateApart === true;
+    const plan = writePlan(spec, schema, stream.snapshot, from.refill, formerTable(spec, session), apart);
+    run.warnings.push(...checkResumed(from, plan), ...leftBehind(spec, plan));
     if (plan.kind !== "replace") run.before = from.done;
     if (!spec.reset)
       checkDrift(
@@ -198,6 +199,13 @@ async function attemptRun(
     run.session = null;
     await Promise.race([Promise.allSettled([stream?.close(), source?.close(), destination?.close()]), later(1500)]);
   }
+}
+
+// Who wants every change should know which do not come.
+function leftBehind({ mode, deletes }: SyncSpec, plan: WritePlan): Run["warnings"] {
+  if (mode !== "cdc" || deletes !== null || plan.deletes !== "ignore") return [];
+  const message = "No record is taken out of a file or sent to an endpoint as deleted: those that have gone stay.";
+  return [{ code: "deletions_not_followed", message }];
 }
 
 /** Answers how many rows have gone. */

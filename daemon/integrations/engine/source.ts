@@ -28,8 +28,8 @@ export interface ReadRequest {
   readonly columns: readonly string[] | null;
   readonly mode: "full_refresh" | "incremental";
   readonly cursorField: string | null;
-  /** True: without a cursor field, take what there is. */
-  readonly anyCursor: boolean;
+  /** True: an incremental run must find every change by itself, or refuse. */
+  readonly allChanges: boolean;
   /** null: as the source declares it. */
   readonly primaryKey: readonly string[] | null;
   /** The committed state; null: read from the beginning. */

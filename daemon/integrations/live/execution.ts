@@ -5,6 +5,7 @@ import { type Clock, rfc3339 } from "#shared/clock.ts";
 import { openPlaces } from "#shared/places.ts";
 import { askWorker, runInWorker } from "#shared/sync-worker.ts";
 import type { KeeperOf } from "../connections/kept-tokens.ts";
+import { tellsChanges } from "../engine/plan.ts";
 import type { Checked, OpenConnection, RunTask, SyncExecution } from "../execution.ts";
 import { type EndPorts, endOf } from "./ends.ts";
 import { makeDataFolder } from "./local-files.ts";
@@ -75,19 +76,20 @@ export function createExecution(options: ExecutionOptions): SyncExecution {
 }
 
 async function specOf({ run, sync, source, destination }: RunTask, options: ExecutionOptions): Promise<SyncSpec> {
-  // Realtime is short polling where there is no change stream.
-  const polling = sync.schedule === "realtime" && sync.mode === "cdc";
+  const from = await endOf(source, sync.source_object, options);
+  // Realtime follows a cursor where it is given one, or where nothing else tells what has changed.
+  const polls =
+    sync.schedule === "realtime" && sync.mode === "cdc" && (sync.cursor_field !== null || !tellsChanges(from));
   const into = await endOf(destination, sync.destination_table, options);
   makeDataFolder(into.url, options.root);
   return {
     run_id: run.id,
     sync_id: sync.id,
-    source: await endOf(source, sync.source_object, options),
+    source: from,
     destination: into,
-    mode: polling ? "incremental" : sync.mode,
+    mode: polls ? "incremental" : sync.mode,
     primary_key: sync.primary_key,
     cursor_field: sync.cursor_field,
-    any_cursor: polling,
     deletes: sync.deletes,
     on_bad_record: sync.on_bad_record,
     columns: sync.columns,

@@ -97,7 +97,7 @@ test("a vendor whose answers hold nothing that is wanted has not stalled", async
   const waits = new Set<string>();
   const stream = await source.open({
     ...{ object: { schema: null, name: "items" }, mode: "full_refresh", state: null, columns: null },
-    ...{ cursorField: null, anyCursor: true, primaryKey: null, signal: AbortSignal.timeout(20_000) },
+    ...{ cursorField: null, allChanges: false, primaryKey: null, signal: AbortSignal.timeout(20_000) },
     waiting: (what) => void waits.add(what),
   });
   for (const partition of stream.partitions) for await (const _ of stream.read(partition));

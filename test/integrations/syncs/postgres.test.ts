@@ -1,6 +1,7 @@
 // PostgreSQL to PostgreSQL: types, modes, deletes, drift, what stays behind after a failure.
 import { readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openDestination, openSource } from "#daemon/integrations/connectors/open.ts";
 import { runSync } from "#daemon/integrations/engine/run.ts";
@@ -382,6 +383,52 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
       await run();
       expect(await marked()).toEqual([]);
     }
+  });
+
+  test("cdc brings every insert, update and deletion without a cursor, a late commit too, and needs a table with a key", async () => {
+    await source.query(
+      `CREATE TABLE feed (id int PRIMARY KEY, n int UNIQUE, long text); CREATE TABLE keyless (id int); CREATE VIEW feed_view AS SELECT * FROM feed;
+       INSERT INTO feed SELECT i, i, repeat(md5(i::text), 500) FROM generate_series(1, 50) i`,
+    );
+    const lite = join(temporaryFolder(), "feed.sqlite");
+    const inLite = () => {
+      const db = new DatabaseSync(lite, { readOnly: true });
+      const rows = db.prepare("SELECT '(' || id || ',' || n || ',' || long || ')' AS line FROM feed").all();
+      db.close();
+      return rows.map(({ line }) => String(line)).sort();
+    };
+    const follow = async (read: number) => {
+      for (const [url, rows] of [[to, () => target.lines("feed")] as const, [lite, inLite] as const]) {
+        expect(await sync({ ...ends("feed"), to: url }, { mode: "cdc" })).toMatchObject({
+          error: null,
+          records_read: read,
+        });
+        expect(await rows()).toEqual(await source.lines("feed"));
+      }
+    };
+    await follow(50);
+    const late = await connect(from);
+    await late.query("BEGIN; UPDATE feed SET n = -n WHERE id = 3");
+    // A key that becomes another, a value that two rows hand on, a row that comes and goes, a long one that is not touched.
+    await source.query(
+      "UPDATE feed SET id = 100 WHERE id = 1; DELETE FROM feed WHERE id = 2; UPDATE feed SET n = 2 WHERE id = 100; INSERT INTO feed VALUES (101, 101); DELETE FROM feed WHERE id = 101; UPDATE feed SET n = 1004 WHERE id = 4",
+    );
+    await follow(2);
+    await late.query("COMMIT");
+    await late.end();
+    await follow(1);
+    await source.query("TRUNCATE feed; INSERT INTO feed VALUES (1, 1, 'x')");
+    await follow(1);
+    await source.query("INSERT INTO feed VALUES (2, 2, 'y')");
+    const lines = join(temporaryFolder(), "feed.jsonl");
+    const kept = { mode: "cdc", state_file: `${lines}.state` } as const;
+    const told = await sync({ ...ends("feed"), to: lines }, kept);
+    expect(told).toMatchObject({ records_read: 2, warnings: [{ code: "deletions_not_followed" }] });
+    expect(await sync(ends("feed"), { mode: "cdc", deletes: "soft" })).toMatchObject({ records_read: 1 });
+    expect((await sync(ends("keyless"), { mode: "cdc" })).error).toMatchObject({ code: "validation_failed" });
+    const view = await sync(ends("feed_view"), { mode: "cdc", primary_key: ["id"] });
+    expect(view.error).toMatchObject({ code: "validation_failed", message: expect.stringContaining("Mode cdc") });
+    expect(await strays()).toEqual([]);
   });
 
   test("a full refresh with soft deletes keeps and marks what has gone", async () => {
@@ -848,7 +895,7 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
       [sync({ ...ends("proven"), to: to.replace("postgres@", "limited@") }), "permission_denied"],
       [sync({ ...ends("proven"), from: from.replace("postgres@", "limited@") }), "permission_denied"],
       [sync({ ...ends("proven"), to: `${to}&options=-c%20default_transaction_read_only%3Don` }), "destination_refused"],
-      [sync(ends("proven"), { mode: "cdc" }), "not_supported"],
+      [sync({ ...ends("proven"), from: "proven.csv" }, { mode: "cdc" }), "not_supported"],
       [sync(ends("proven"), { mode: "incremental" }), "validation_failed"],
       [sync(ends("proven"), { columns: ["id", "nope"] }), "object_not_found"],
       [sync(ends("proven"), { columns: [] }), "validation_failed"],

@@ -584,7 +584,8 @@ describe.skipIf(postgresMissing())("on the way", () => {
     expect(taken).toMatchObject([{ table: "moving", records: [{ id: 1, n: 1 }] }]);
     await source.query("ALTER TABLE moving ALTER COLUMN n TYPE text");
     expect(await run(...copy)).toMatchObject({ code: 7 });
-    expect(await run(...copy, "--mode", "cdc")).toMatchObject({ code: 3 });
+    const lines = ["--from", join(folder, "bad.csv"), "--to", join(folder, "copied.csv")];
+    expect(await run(...lines, "--mode", "cdc")).toMatchObject({ code: 3 });
     expect(await run(...copy, "--mode", "nonsense")).toMatchObject({ code: 2, stdout: "" });
 
     const [kept, link] = [join(folder, "kept.json"), join(folder, "link.json")];

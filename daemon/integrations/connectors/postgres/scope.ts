@@ -32,8 +32,14 @@ export async function planRead(link: PostgresLink, table: TableInfo, request: Re
   const oids = [table.oid, ...parts.map(({ oid }) => oid)];
   // Their rows do not tell who wrote them.
   const foreign = parts.filter(({ kind }) => kind === "f").map(({ oid }) => oid);
+  const key = request.primaryKey ?? table.primaryKey;
+  if (request.allChanges && (!stamped || key.length === 0 || foreign.length > 0))
+    throw new MagicError(
+      "validation_failed",
+      `Mode cdc needs a table with a primary key (yours by --primary-key) whose row versions the role may see, and ${formatObjectName(table.object)} is none: use incremental or full_refresh.`,
+    );
   // The horizon finds every changed row by itself; the cursor is then only shown.
-  const field = request.cursorField ?? (request.anyCursor && stamped ? (table.primaryKey[0] ?? null) : null);
+  const field = request.cursorField ?? (request.allChanges ? (key[0] ?? null) : null);
   const column = table.columns.find(({ name }) => name === field);
   if (field === null || !column)
     throw new MagicError(
@@ -46,7 +52,7 @@ export async function planRead(link: PostgresLink, table: TableInfo, request: Re
     return { condition: "false", order: "", endState: request.state, changed: false, warnings: [] };
   const from = qualified(table.object);
   request.waiting(`the greatest ${field} of ${formatObjectName(table.object)}`);
-  const keyed = (request.primaryKey ?? table.primaryKey).length > 0;
+  const keyed = key.length > 0;
   const without = stamped || keyed ? "false" : `EXISTS (SELECT FROM ${from} WHERE ${ident(field)} IS NULL)`;
   const name = formatObjectName(table.object);
   // max() knows fewer types than have an order: no uuid, no bytea.
