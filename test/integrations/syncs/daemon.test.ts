@@ -76,6 +76,18 @@ describe.skipIf(postgresMissing())("live syncs in the daemon", () => {
     await server?.stop();
   });
 
+  test("a realtime sync follows its table by itself, deletions too; by a cursor field it takes what is new", async () => {
+    const table = "CREATE TABLE live (id int PRIMARY KEY); CREATE TABLE added (id int PRIMARY KEY)";
+    await source.query(`${table}; INSERT INTO live VALUES (1), (2); INSERT INTO added VALUES (1), (2)`);
+    await target.query(`${table}; INSERT INTO live VALUES (9); INSERT INTO added VALUES (9)`);
+    const realtime = { schedule: "realtime" };
+    const made = [await newSync("live", realtime), await newSync("added", { ...realtime, cursor_field: "id" })];
+    await expect.poll(() => target.lines("live"), { timeout: 15_000 }).toEqual(["(1)", "(2)"]);
+    await expect.poll(() => target.lines("added"), { timeout: 15_000 }).toEqual(["(1)", "(2)", "(9)"]);
+    for (const { id } of made) await call("DELETE", `/v1/syncs/${id}`);
+    await source.query("DROP TABLE live, added");
+  });
+
   test("a connection is checked and discovered, and 100 rows arrive within a second of the trigger", async () => {
     await source.query(
       "CREATE TABLE hundred (id bigint PRIMARY KEY, n numeric(38,10)); INSERT INTO hundred SELECT i, i / 3.0 FROM generate_series(9007199254740993, 9007199254741092) i",
