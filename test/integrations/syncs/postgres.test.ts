@@ -1,5 +1,5 @@
 // PostgreSQL to PostgreSQL: types, modes, deletes, drift, what stays behind after a failure.
-import { readFileSync, symlinkSync } from "node:fs";
+import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -729,7 +729,7 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
       status: "completed",
       records_synced: 4,
       records_rejected: 1,
-      rejects: [{ key: "4" }],
+      rejects: [{ key: "4", column: "email" }],
     });
     await source.query(
       "DELETE FROM people WHERE id = 4; UPDATE people SET email = CASE id WHEN 1 THEN 'b' ELSE 'a' END, n = 2 WHERE id < 3",
@@ -739,7 +739,12 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     await source.query("INSERT INTO people VALUES (6, 'e', 3)");
     const refreshed = await sync(ends("people"));
     expect(refreshed).toMatchObject({ status: "completed", records_synced: 4, records_rejected: 1 });
-    expect(refreshed.rejects[0]?.reason).toBe("duplicate key value violates unique constraint");
+    const reason = "duplicate key value violates unique constraint";
+    expect(refreshed.rejects).toEqual([{ key: "6", column: "email", reason }]);
+    const file = join(temporaryFolder(), "people.jsonl");
+    writeFileSync(file, '{"id":7,"email":"\\u0000","n":1}\n');
+    const outcome = await sync({ ...ends("people"), from: file }, { mode: "incremental", cursor_field: "id" });
+    expect(outcome.rejects).toMatchObject([{ column: "email", reason: expect.stringContaining("0x00") }]);
   });
 
   test("a record for which a trigger raises an exception costs that record alone; where it keeps rows that are to go, the run is refused", async () => {

@@ -6,7 +6,7 @@ import { triedBackwards } from "../../engine/taken.ts";
 import type { PostgresLink } from "./connect.ts";
 import { isDataError, type ServerError } from "./errors.ts";
 import { ident, identList } from "./sql.ts";
-import { reasonOf } from "./write-rows.ts";
+import { columnOf, reasonOf } from "./write-rows.ts";
 
 export interface Sieve {
   readonly link: PostgresLink;
@@ -73,7 +73,7 @@ export async function sift(sieve: Sieve): Promise<Reject[]> {
       : refused;
   const rejects: Reject[] = [];
   for (const { at, error } of left.sort((a, b) => a.at - b.at))
-    rejects.push({ key: await keyAt(link, plan.primaryKey, at), column: null, reason: reasonOf(error) });
+    rejects.push({ key: await keyAt(link, plan.primaryKey, at), column: columnOf(error), reason: reasonOf(error) });
   await link.run(`DROP TABLE ${SIFT}`);
   return rejects;
 }

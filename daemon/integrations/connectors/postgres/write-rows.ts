@@ -39,7 +39,8 @@ export async function writeRows(
   const flush = async () => {
     await writeLines(target, lines, (line, column, reason) => {
       const place = sent[line] as number;
-      rejects.push({ key: target.keyOf(rows[place] as Row, placeOf(place)), column, reason });
+      const row = rows[place] as Row;
+      rejects.push({ key: target.keyOf(row, placeOf(place)), column: column ?? withNul(row, target.columns), reason });
     });
     lines = [];
     sent = [];
@@ -64,6 +65,11 @@ export async function writeRows(
   }
   await flush();
   return { written: rows.length - rejects.length, rejects };
+}
+
+// Of an encoding's error the server tells the line alone.
+function withNul(row: Row, columns: readonly Column[]): string | null {
+  return columns.find((_, at) => typeof row[at] === "string" && row[at].includes("\0"))?.name ?? null;
 }
 
 async function writeLines(
@@ -163,7 +169,13 @@ function badLine(error: ServerError, count: number): BadLine {
   const place = /^COPY .*?, line (\d+)(?:, column (.+?)(?:: "|$))?/ms.exec(error.where ?? "");
   const line = place ? Number(place[1]) - 1 : -1;
   const known = line >= 0 && line < count ? line : count === 1 ? 0 : -1;
-  return { line: known, column: error.column ?? place?.[2] ?? null, reason: reasonOf(error), error };
+  return { line: known, column: columnOf(error) ?? place?.[2] ?? null, reason: reasonOf(error), error };
+}
+
+/** The first column that the error is about: of another row's value, or another table's lack of it, its detail tells (`Key (a, b)=...`). */
+export function columnOf({ column, detail = "" }: ServerError): string | null {
+  const [, quoted, plain] = /^Key \((?:"((?:[^"]|"")+)"|([^",() ]+))[,)]/.exec(detail) ?? [];
+  return column ?? quoted?.replaceAll('""', '"') ?? plain ?? null;
 }
 
 /** Why PostgreSQL refused the row, without the row's other values. */
