@@ -615,8 +615,16 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     await source.query("SET GLOBAL max_allowed_packet = 1048576; CREATE TABLE other.packets (v varchar(200))");
     const ends = { from: pg, object: "packets", to: other, table: "packets" };
     const outcome = await sync(ends, { mode: "incremental", cursor_field: "v" });
+    // As hex it would have twice as many bytes.
+    await target.query(
+      "CREATE TABLE long (id int, v bytea); INSERT INTO long VALUES (1, decode(repeat('00ff', 350000), 'hex'))",
+    );
+    const long = await sync({ ...ends, object: "long", table: "long" });
     await source.query(`SET GLOBAL max_allowed_packet = ${was?.n}`);
     expect(outcome).toMatchObject({ error: null, proof: { destination_count: 1200 } });
+    expect(long).toMatchObject({ error: null, rejects: [] });
+    const [[hash]] = (await source.query("SELECT MD5(v) AS md5 FROM other.long")) as unknown as [{ md5: string }[]];
+    expect(await target.query("SELECT md5(v) AS md5 FROM long")).toEqual([hash]);
   });
 
   test("a full refresh leaves what other tables' rows refer to, and does what their keys say of rows that have gone", async () => {

@@ -44,6 +44,7 @@ export interface InsertTarget {
 
 const STATEMENT_LENGTH = 512 << 10;
 const STATEMENT_ROWS = 2000;
+const LONG_BYTES = 64 << 10;
 
 /** `taken`: those of the rejects that another row's value of a unique column has refused. */
 export async function insertRows(
@@ -125,7 +126,9 @@ function sqlValue(value: Value, kind: string): string {
   if (value === null) return "NULL";
   if (typeof value !== "string") {
     const bytes = kind === "geometry" ? storedGeometry(value) : Buffer.from(value);
-    return bytes.length === 0 ? "''" : `X'${bytes.toString("hex")}'`;
+    if (bytes.length === 0) return "''";
+    // As hex a record of half of max_allowed_packet would not go over.
+    return bytes.length > LONG_BYTES ? `FROM_BASE64('${bytes.toString("base64")}')` : `X'${bytes.toString("hex")}'`;
   }
   if (kind === "bool") return value === "true" ? "1" : "0";
   if (kind === "bits" && /^\d+$/.test(value)) return value;
