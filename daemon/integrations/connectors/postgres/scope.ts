@@ -98,7 +98,8 @@ export async function planRead(link: PostgresLink, table: TableInfo, request: Re
   };
   if (!request.state) return { condition: null, ...scope };
   const unseen = stamped ? await unseenSince(link, request.state, oids, keyed, altered(table, request)) : null;
-  const again = back && keyed ? null : lookBack(ident(field), since, column, keyed);
+  // A key's own values say nothing of changes: behind another server's snapshot everything is read.
+  const again = request.allChanges || (back && keyed) ? null : lookBack(ident(field), since, column, keyed);
   if (!unseen) return { condition: again, ...scope };
   const found = [...(since === null ? [] : [`${ident(field)} > ${since}`]), unseen];
   if (foreign.length > 0) found.push(`(tableoid IN (${foreign.join(", ")})${again === null ? "" : ` AND ${again}`})`);
