@@ -39,8 +39,10 @@ export function fitOf(target: Column, declared: string, source: Column): ((value
     case "json":
       return onText(jsonIn);
     case "year":
-      // "0" and "15" would be 2000 and 2015.
-      return onText(like(/^(0000|(19|2[01])\d\d)$/, "a year"));
+      // The texts "0" and "15" would be 2000 and 2015; the number 0 is the year that MySQL shows as 0000.
+      return onText(
+        like(source.type.kind === "int" ? /^(0|0000|(19|2[01])\d\d)$/ : /^(0000|(19|2[01])\d\d)$/, "a year"),
+      );
   }
   // The engine's types do not tell how many digits of a second a column keeps: MySQL rounds the others away.
   const clock = /^(datetime|timestamp|time)$/.test(type);

@@ -14,13 +14,15 @@ import { deleteUnasked } from "./referring.ts";
 
 /**
  * BIT takes a text in quotes for its bytes, geometry has a form of its own, FLOAT is not equal to the text that it was made of; TINYINT(1)
- * and BIT(1) take no words for booleans, what holds texts takes nothing else (1 is an enum's first member), and dates and times no offset.
+ * and BIT(1) take no words for booleans, what holds texts takes nothing else (1 is an enum's first member), dates and times take no offset,
+ * and YEAR takes 0 for 2000.
  */
-export type Form = "bits" | "geometry" | "float32" | "truth" | "words" | "moment";
+export type Form = "bits" | "geometry" | "float32" | "truth" | "words" | "moment" | "year";
 
 /** The form of values for a column declared so (information_schema's `column_type`). */
 export function formOf(declared: string): Form | undefined {
   if (declared.startsWith("bit(")) return "bits";
+  if (declared.startsWith("year")) return "year";
   if (/^tinyint\(1\)/.test(declared)) return "truth";
   if (/^(varchar|char|(tiny|medium|long)?text|enum|set|json)\b/.test(declared)) return "words";
   return /^(date|timestamp)/.test(declared) ? "moment" : undefined;
@@ -134,6 +136,7 @@ function sqlValue(value: Value, kind: string): string {
   if (kind === "bits" && /^\d+$/.test(value)) return value;
   const truth = kind === "truth" || kind === "bits" ? truthOf(value) : undefined;
   if (truth !== undefined) return truth === "true" ? "1" : "0";
+  if (kind === "year" && value === "0") return "'0000'";
   if (kind === "moment") return literal(inUtc(value));
   // The greatest float's shortest text is a little more than itself, which is out of range.
   if (kind === "float32" && Math.abs(Number(value)) > MOST_FLOAT) return floatValue(value);
