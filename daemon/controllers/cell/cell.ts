@@ -158,7 +158,11 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
   }
 
   function frame(type: number, id: number, secret: Buffer, payload: Buffer): boolean {
-    if (killed) return true;
+    if (killed) {
+      // Said before its end: whatever came behind the ping may have been begun, and nobody else runs it.
+      if (type === up.pong && secret.equals(session)) pingSentAt = 0;
+      return true;
+    }
     const call = running.get(id);
     try {
       if (call && secret.equals(call.secret)) return callFrame(type, id, call, payload);

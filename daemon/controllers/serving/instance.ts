@@ -136,8 +136,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
   /** The cell that takes calls now; loaded when there is none. */
   function serving(overtaken?: AbortSignal): LiveCell | Promise<LiveCell> {
     if (fresh) return boot(overtaken);
-    // A call would wait in one that spins until its deadline.
-    if (current && current.cell.spinning() > COMPUTING_MS) current.cell.kill("killed", SPINS);
+    if (current && current.cell.spinning() > COMPUTING_MS) return unlessItSpins(current, overtaken);
     if (current && !current.cell.killed) return current;
     starting ??= boot(overtaken).then(
       (live) => {
@@ -151,6 +150,13 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
       },
     );
     return starting;
+  }
+
+  /** A call would wait until its deadline in a cell that spins. What it said while the daemon itself was late is read first. */
+  async function unlessItSpins({ cell }: LiveCell, overtaken: AbortSignal | undefined): Promise<LiveCell> {
+    await new Promise(setImmediate);
+    if (cell.spinning() > COMPUTING_MS) cell.kill("killed", SPINS);
+    return serving(overtaken);
   }
 
   function retireCell(live: LiveCell): void {

@@ -172,7 +172,8 @@ export function startWatchdog(options: { idleMs: number; most: number; onIdle(li
   return {
     watch(live) {
       cells.add(live);
-      timer ??= setInterval(sweep, SWEEP_MS).unref();
+      // Behind what has come meanwhile: a daemon that was late itself would take an answer that it has not read for silence.
+      timer ??= setInterval(() => setImmediate(sweep), SWEEP_MS).unref();
       void live.cell.gone.then(() => {
         cells.delete(live);
         if (cells.size > 0 || !timer) return;
