@@ -109,7 +109,7 @@ export interface SyncOutcome {
   readonly proof: SyncProof;
   readonly error: SyncFailure | null;
   readonly sync_id: string;
-  /** False: the run found nothing to do. */
+  /** True: rows came, or went. */
   readonly changed: boolean;
 }
 

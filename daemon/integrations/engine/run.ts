@@ -171,8 +171,9 @@ async function attemptRun(
     const checksum = startChecksum(stream, session, plan);
     await moveAll(run, stream, session, plan, rawAllowed);
     if (replaces) refuseEmptying(run, plan);
+    let gone = 0;
     if (plan.deletes !== "ignore" && plan.kind === "upsert") {
-      const gone = await followDeletions(run, stream, session, plan);
+      gone = await followDeletions(run, stream, session, plan);
       // A row that has gone may have had what a record was refused for, the value of a unique column: all of them come once more.
       if (plan.deletes === "hard" && gone > 0 && run.rejects.count > 0) {
         startOver(run);
@@ -191,7 +192,7 @@ async function attemptRun(
     await stream.close();
     await session.commit(reached && keptState(spec, reached, doneOf(run)));
     run.written = run.read - run.rejects.count;
-    return { proof, changed: true };
+    return { proof, changed: replaces || gone > 0 || run.written > 0 };
   } catch (error) {
     await Promise.race([run.session?.abort().catch(() => {}), later(1500)]);
     throw error;

@@ -228,7 +228,8 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       column_name: column,
       reason: redactText(reason),
     }));
-    const run = await units.run.end({ id, status: outcome.status, now: rfc3339(finished), result, rejects });
+    const { status, changed = false } = outcome;
+    const run = await units.run.end({ id, status, now: rfc3339(finished), result, rejects, changed });
     if (run !== null) logger.info("sync.run_ended", { run: id, sync: run.sync_id, status: run.status });
     endings.emit(id);
     onEvents();
@@ -242,6 +243,7 @@ interface RunEnd {
   readonly warnings: readonly RunProblem[];
   readonly rejects: SyncOutcome["rejects"];
   readonly proof: SyncOutcome["proof"] | null;
+  readonly changed?: boolean;
 }
 
 /** Whether it is the daemon's own state that cannot be had for now. */

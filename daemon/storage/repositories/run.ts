@@ -111,10 +111,15 @@ export interface End {
   /** What the run's document gets; where absent it keeps what its progress said. */
   readonly result?: Partial<RunBody>;
   readonly rejects?: readonly Omit<RejectTable, "id" | "run_id">[];
+  /** True where rows went, though none may have come. */
+  readonly changed?: boolean;
 }
 
 /** Ends a run and moves its sync; null when it had ended before, or is gone. */
-export async function end(db: Db, { id, status, now, result = {}, rejects = [] }: End): Promise<RunRecord | null> {
+export async function end(
+  db: Db,
+  { id, status, now, result = {}, rejects = [], changed = false }: End,
+): Promise<RunRecord | null> {
   const row = await db.selectFrom("run").selectAll().where("id", "=", id).executeTakeFirst();
   if (row?.status === "canceled") await countLate(db, readRun(row), result);
   if (row === undefined || !mayMove(runStates, row.status, status) || row.status === status) return null;
@@ -130,7 +135,7 @@ export async function end(db: Db, { id, status, now, result = {}, rejects = [] }
   await addSynced(db, sync.id, run.records_synced);
   if (sync.status === "running")
     await writeStatus(db, { id: sync.id, status: status === "failed" ? "failed" : "active", now });
-  await emitEnd(db, run, now);
+  await emitEnd(db, run, now, changed);
   if (status === "completed")
     await keepReached(db, { ids: [sync.source_connection, sync.destination_connection], run, now });
   return run;
@@ -176,12 +181,12 @@ async function keepReached(db: Db, { ids, run, now }: { ids: string[]; run: RunR
 }
 
 // The sandbox has no webhooks.
-async function emitEnd(db: Db, run: RunRecord, now: string): Promise<void> {
+async function emitEnd(db: Db, run: RunRecord, now: string, changed: boolean): Promise<void> {
   const { environment, status } = run;
   if (environment !== "live" || status === "canceled") return;
   const data = { sync: run.sync_id, run: runDocument(run) };
   await emit(db, { environment, now, type: status === "completed" ? "sync.completed" : "sync.failed", data });
-  if (status === "completed" && run.records_synced > 0)
+  if (status === "completed" && (changed || run.records_synced > 0))
     await emit(db, { environment, now, type: "data.changed", data });
 }
 

@@ -88,6 +88,24 @@ describe.skipIf(postgresMissing())("live syncs in the daemon", () => {
     await source.query("DROP TABLE live, added");
   });
 
+  test("an event says that data has changed where rows have only gone, and none where nothing happened", async () => {
+    const table = "CREATE TABLE gone (id int PRIMARY KEY)";
+    await source.query(table);
+    await target.query(`${table}; INSERT INTO gone VALUES (1)`);
+    const webhook = await call("POST", "/v1/webhooks", { url: "https://example.com", events: ["data.changed"] });
+    const { id } = await newSync("gone", { mode: "cdc" });
+    const events = async () => {
+      const run = await call("POST", `/v1/syncs/${id}/trigger`, {});
+      expect(await until(run.id, ["completed"])).toMatchObject({ records_read: 0 });
+      return (await call("GET", `/v1/webhooks/${webhook.id}/deliveries`)) as unknown as { data: unknown[] };
+    };
+    expect((await events()).data).toHaveLength(1);
+    expect(await target.lines("gone")).toEqual([]);
+    expect((await events()).data).toHaveLength(1);
+    await call("DELETE", `/v1/webhooks/${webhook.id}`);
+    await source.query("DROP TABLE gone");
+  });
+
   test("a connection is checked and discovered, and 100 rows arrive within a second of the trigger", async () => {
     await source.query(
       "CREATE TABLE hundred (id bigint PRIMARY KEY, n numeric(38,10)); INSERT INTO hundred SELECT i, i / 3.0 FROM generate_series(9007199254740993, 9007199254741092) i",
