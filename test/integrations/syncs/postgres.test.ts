@@ -248,19 +248,19 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     await source.query(
       "CREATE TABLE parts (id int PRIMARY KEY, n int) PARTITION BY RANGE (id); CREATE TABLE parts_b PARTITION OF parts FOR VALUES FROM (100) TO (200); INSERT INTO parts VALUES (100, 5); CREATE TABLE parts_a (id int PRIMARY KEY, n int); INSERT INTO parts_a VALUES (1, 0); CREATE TABLE green (id int PRIMARY KEY, n int); INSERT INTO green VALUES (1, 0)",
     );
-    const run = (table: string) => sync(ends(table), { mode: "incremental", cursor_field: "n" });
+    const run = (table: string) => sync(ends(table), { mode: "incremental", cursor_field: "n", deletes: "hard" });
     expect(await run("parts")).toMatchObject({ records_read: 1 });
     await source.query("ALTER TABLE parts ATTACH PARTITION parts_a FOR VALUES FROM (0) TO (100)");
     expect(await run("parts")).toMatchObject({ records_read: 1 });
     await source.query("ALTER TABLE parts DETACH PARTITION parts_a");
-    expect(await run("parts")).toMatchObject({ records_read: 0 });
+    expect(await run("parts")).toMatchObject({ records_read: 0, proof: { destination_count: 1 } });
     await source.query("ALTER TABLE parts ATTACH PARTITION parts_a FOR VALUES FROM (0) TO (100)");
-    expect(await run("parts")).toMatchObject({ records_read: 0, proof: { source_count: 2, destination_count: 2 } });
+    expect(await run("parts")).toMatchObject({ records_read: 1, proof: { source_count: 2, destination_count: 2 } });
     await source.query("CREATE TABLE blue (id int PRIMARY KEY, n int); INSERT INTO blue VALUES (2, 5)");
     expect(await run("blue")).toMatchObject({ records_read: 1 });
     await source.query("DROP TABLE blue; ALTER TABLE green RENAME TO blue");
     expect(await run("blue")).toMatchObject({ records_read: 1 });
-    expect(await target.lines("blue")).toEqual(["(1,0)", "(2,5)"]);
+    expect(await target.lines("blue")).toEqual(["(1,0)"]);
   });
 
   test("after a standby's promotion, which may give a lost transaction's number again, everything is read once more", async () => {

@@ -41,8 +41,10 @@ export async function takeHorizon(
   const earlier = horizonOf(before);
   const behind = standby && !keyed && earlier !== null && isOfOneLine(earlier, { system, timeline });
   const taken = (horizon: Horizon) => ({ horizon: behind ? joined(earlier, horizon) : horizon, behind });
-  const gone = (earlier?.system === system ? (earlier.parts ?? []) : []).filter((oid) => !current.includes(oid));
-  // One that was detached and comes back has been read; what was written into it meanwhile the snapshot tells.
+  const known = earlier?.system === system ? (earlier.parts ?? []) : [];
+  // One that was detached and comes back has been read; what was written into it meanwhile the snapshot tells. By a key it is read again:
+  // where deletions are followed, its rows were taken for gone.
+  const gone = keyed ? [] : known.filter((oid) => !current.includes(oid));
   const detached =
     gone.length === 0
       ? []
