@@ -154,6 +154,11 @@ test.each([
   ["Incorrect date value: 'column 'x' at row 9' for column `db`.`k'o`.`d.o's` at row 2", 1, "d.o's"],
   [`Invalid JSON text: "Invalid value." at position 0 in value for column 't.j'.`, null, "j"],
   ["Check constraint 't_chk_1' is violated.", null, null],
+  ["CONSTRAINT `t.c` failed for `db`.`t`", null, "c"],
+  [
+    "Cannot add or update a child row: a foreign key constraint fails (`db`.`t`, CONSTRAINT `x` FOREIGN KEY (`c`) REFERENCES `p` (`id`))",
+    ...([null, "c"] as const),
+  ],
 ])("MySQL's message %s is about a row and a column", (message, line, column) => {
   expect(placeIn(message)).toMatchObject({ line, column });
 });

@@ -433,6 +433,9 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
       { id: "e", email: "e@x", n: 2 },
       { id: "z", email: "taken", n: 1 },
     ]);
+    await target.query("UPDATE people SET email = 'taken' WHERE id = 'e'");
+    const refreshed = await sync({ from: pg, object: "people", to: other, table: "people" });
+    expect(refreshed.rejects.map(({ key, column }) => [key, column])).toContainEqual(["e", "email"]);
     await target.query(
       "CREATE TABLE padded (id text PRIMARY KEY); INSERT INTO padded VALUES ('a'), ('a '), ('A'), ('ä')",
     );

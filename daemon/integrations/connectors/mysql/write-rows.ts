@@ -290,8 +290,14 @@ async function tryInsert(
             "another row of the table has the same value in a unique column, or a key that its collation takes for the same",
           taken: true,
         }
-      : { ...place, taken: errno === DUPLICATE };
+      : { ...place, column: place.column ?? ofIndex(message, names), taken: errno === DUPLICATE };
   }
+}
+
+// An index that nobody named is called like its first column.
+function ofIndex(message: string, names: readonly string[]): string | null {
+  const [, index] = / for key '(?:.*\.)?([^']+)'$/s.exec(message) ?? [];
+  return names.find((name) => name === index) ?? null;
 }
 
 const DUPLICATE = 1062;
@@ -361,6 +367,11 @@ export function placeIn(message: string): { line: number | null; column: string 
     )?.[1] ?? "";
   // What is no JSON is told with the table before the column, and a full stop.
   const quoted = message.endsWith("'.") ? /^'.*?\.(.+)'$/s : /^'(.+)'$/s;
-  const column = /^(?:`.*`\.)?`(.+)`$/s.exec(named) ?? quoted.exec(named);
+  const column =
+    /^(?:`.*`\.)?`(.+)`$/s.exec(named) ??
+    quoted.exec(named) ??
+    // A row that it refers to is not there; MariaDB names a column's own check like this.
+    /^Cannot add or update a child row: .*? FOREIGN KEY \(`(.+?)`[,)]/s.exec(message) ??
+    /^CONSTRAINT `[^`]*\.([^`.]+)` failed for /.exec(message);
   return { line: row ? Number(row[1]) - 1 : null, column: column?.[1] ?? null, reason: message.slice(0, 300) };
 }
