@@ -5,6 +5,7 @@ import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
+import { openBundler } from "#daemon/controllers/bundle/bundler.ts";
 import { ask, BuildTooLong } from "#daemon/controllers/bundle/service.ts";
 import { within } from "../patience.ts";
 import { type Bench, openBench, settle } from "./harness.ts";
@@ -162,6 +163,28 @@ test("of a bundle that is too large nothing is kept", async () => {
   expect((await built).extra["problems"]).toMatchObject([{ code: "bundle_too_large" }]);
   expect(await settle(() => !bundlers().includes(bundler as string))).toBe(true);
 });
+
+test.skipIf(!existsSync("/proc/self/statm"))(
+  "a build that is read without end is refused before it takes the machine's memory, and those beside it are made",
+  async () => {
+    const bench = await openBench();
+    const folderOf = (name: string) => bench.write(name, `import "./late.js"; export default () => "${name}";`);
+    const [endless, beside] = [folderOf("endless"), folderOf("beside")];
+    writeFileSync(join(endless, "late.js"), "//# sourceMappingURL=/dev/zero");
+    execFileSync("mkfifo", [join(beside, "late.js")]);
+    const bundlerOf = (folder: string) => openBundler(folder, bench.root, 60_000, 500 * 2 ** 20);
+    const [bundler, other] = [bundlerOf(endless), bundlerOf(beside)];
+    const built = [bundler.build(), other.build()];
+    expect(await settle(() => bundlers().length > 0)).toBe(true);
+    const [first] = bundlers();
+    expect(await settle(() => !bundlers().includes(first as string), 10_000)).toBe(true);
+    await writeFile(join(beside, "late.js"), "");
+    expect(await Promise.all(built)).toMatchObject([
+      { problems: [{ file: "handler.ts", message: expect.stringContaining("memory") }] },
+      { ok: true },
+    ]);
+  },
+);
 
 test("builds that share the processors have as much time each as one that is alone", async () => {
   const withinMs = 400;

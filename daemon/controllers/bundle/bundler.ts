@@ -5,12 +5,13 @@ import { join, resolve } from "node:path";
 import { type BuildContext, type BuildOptions, type BuildResult, context, type Message, type Metafile } from "esbuild";
 import { HANDLER_FILES } from "#contract/controller-files.ts";
 import type { SourceProblem } from "#contract/wire/controllers.ts";
+import { openPlaces } from "#shared/places.ts";
 import { awaitingOptions, mustAwait, requiresOne } from "./awaiting.ts";
 import { garbledSources } from "./encoding.ts";
 import { addonPlugin, sdkPlugin } from "./policy.ts";
-import { buildProblems, emptyImports, noFile, noHandler, tooLarge, tooLong } from "./problems.ts";
+import { buildProblems, emptyImports, noFile, noHandler, tooLarge, tooLong, tooMuch } from "./problems.ts";
 import { regularFilesPlugin, strayImports } from "./reach.ts";
-import { ask, BuildTooLong, currentService, endService, ServiceEnded } from "./service.ts";
+import { ask, BuildTooLarge, BuildTooLong, currentService, endService, ServiceEnded, ServiceFull } from "./service.ts";
 import { hasTimeSetBack } from "./set-back.ts";
 import { isMapBroken, unmappedPlugin } from "./unmapped.ts";
 
@@ -33,8 +34,11 @@ const MAX_BUNDLE_BYTES = 12 * 1024 * 1024;
 /** Most builds take less than a second; the first one of a large project, from a slow disk, some. */
 export const BUILD_WITHIN_MS = 30_000;
 
-/** `root`: the project's folder. */
-export function openBundler(folder: string, root: string, withinMs = BUILD_WITHIN_MS): Bundler {
+/** Of all bundlers: builds that were too much for esbuild's process together. */
+const oneByOne = openPlaces({ atOnce: 1, refusal: () => new DOMException("nobody waits for the build", "AbortError") });
+
+/** `root`: the project's folder. `mostBytes`: of memory. */
+export function openBundler(folder: string, root: string, withinMs = BUILD_WITHIN_MS, mostBytes?: number): Bundler {
   /** `service`: the process that has the context. */
   let open: { entry: string; awaiting: boolean; service: number; context: BuildContext } | null = null;
   let inputs: readonly string[] = [];
@@ -58,10 +62,12 @@ export function openBundler(folder: string, root: string, withinMs = BUILD_WITHI
 
   /** Once more where esbuild's process was killed, and as often as others' builds had to be ended with it; what a source did wrong is thrown. */
   async function rebuilt(entry: string, signal: AbortSignal | undefined, awaiting = false): Promise<BuildResult> {
-    for (let failed = false; ; ) {
+    const limits = { withinMs, signal, ...(mostBytes !== undefined && { mostBytes }) };
+    const attempt = () => ask(async () => (await contextFor(entry, awaiting)).rebuild(), limits);
+    for (let failed = false, alone = false; ; ) {
       const service = currentService();
       try {
-        return await ask(async () => (await contextFor(entry, awaiting)).rebuild(), { withinMs, signal });
+        return await (alone ? oneByOne.hold(attempt, signal) : attempt());
       } catch (error) {
         const { errors } = error as { errors?: Message[] };
         if (errors && !unmapped && isMapBroken(errors)) {
@@ -73,8 +79,10 @@ export function openBundler(folder: string, root: string, withinMs = BUILD_WITHI
           const result = await rebuilt(entry, signal, true);
           if (!requiresOne(result.metafile as Metafile, errors)) return result;
         }
+        alone ||= error instanceof ServiceFull;
         if (error instanceof ServiceEnded) continue;
-        if (errors || error instanceof BuildTooLong || signal?.aborted || failed) throw error;
+        if (errors || error instanceof BuildTooLong || error instanceof BuildTooLarge || signal?.aborted || failed)
+          throw error;
         failed = true;
         // esbuild itself would go on asking the one that is gone.
         endService(service);
@@ -110,6 +118,7 @@ export function openBundler(folder: string, root: string, withinMs = BUILD_WITHI
         return { ok: true, code, map: textOf(result.outputFiles, ".map"), inputs };
       } catch (error) {
         if (error instanceof BuildTooLong) return { ok: false, problems: [tooLong(folder, entry, withinMs)], inputs };
+        if (error instanceof BuildTooLarge) return { ok: false, problems: [tooMuch(entry)], inputs };
         const failed = error as { errors?: Message[] };
         if (!failed.errors) throw error;
         return { ok: false, problems: buildProblems(folder, failed.errors), inputs };

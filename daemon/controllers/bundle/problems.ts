@@ -80,6 +80,12 @@ export function tooLong(folder: string, entry: string, withinMs: number): Source
   };
 }
 
+export function tooMuch(entry: string): SourceProblem {
+  const message = "The build takes gigabytes of memory.";
+  const fix = "Import less; a source, or the source map that it names, may be a device that is read without end.";
+  return { ...START, file: entry, code: "build_failed", message, fix };
+}
+
 export function tooLarge(entry: string, code: string, most: number): SourceProblem {
   return {
     ...START,
