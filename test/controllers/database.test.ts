@@ -346,6 +346,26 @@ test("a call that is over takes no session from others", async () => {
   await expect(openSlots(1).take(AbortSignal.abort())).rejects.toMatchObject({ code: "timeout" });
 });
 
+test("a session that becomes free goes to those who wait by turns, whoever asks for many", async () => {
+  const slots = openSlots(1);
+  const { signal } = new AbortController();
+  const leaving = new AbortController();
+  const order: string[] = [];
+  await slots.take(signal, "greedy");
+  const taken = ["greedy", "greedy", "greedy", "other", "third"].map((whose) =>
+    slots.take(whose === "third" ? leaving.signal : signal, whose).then(() => order.push(whose)),
+  );
+  leaving.abort();
+  await expect(taken.pop()).rejects.toMatchObject({ code: "timeout" });
+  for (const _ of taken) {
+    slots.give();
+    await new Promise(setImmediate);
+  }
+  expect(order).toEqual(["greedy", "other", "greedy", "greedy"]);
+  slots.give();
+  await slots.take(signal, "greedy");
+});
+
 test("sqlite: where no descriptor is left a statement is refused, and the one session that writes is free again", () => {
   const run = `
     import { closeSync, openSync } from "node:fs";

@@ -20,9 +20,9 @@ export interface Session {
 export interface Driver {
   /**
    * Opens a transaction: read-only ones are so for the database itself. `many`: statements that stand or fall together. `free` ends the wait
-   * for a free session (MagicError `timeout`), not the opening of one.
+   * for a free session (MagicError `timeout`), not the opening of one. `whose`: the controller; those that wait come by turns.
    */
-  begin(signal: AbortSignal, many?: "many", free?: AbortSignal): Promise<Session>;
+  begin(signal: AbortSignal, many?: "many", free?: AbortSignal, whose?: string): Promise<Session>;
   /** Ends the sessions that rest, and those in use when they are given back. */
   close(): Promise<void>;
 }

@@ -127,8 +127,8 @@ export function openMysql(url: string, mode: Mode, address?: string): Driver {
   }
 
   return {
-    async begin(signal, many, free = signal) {
-      await slots.take(free);
+    async begin(signal, many, free = signal, whose) {
+      await slots.take(free, whose);
       try {
         const connection = await open(signal);
         const within = mode === "read" ? READ_ONLY_TRANSACTION : many ? TRANSACTION : 0;

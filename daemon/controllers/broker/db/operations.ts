@@ -136,10 +136,10 @@ export function databaseOperations(
     { inside }: Record<string, unknown>,
     many?: "many",
   ): Promise<Session> {
-    const { signal } = broker.caller;
-    if (!known.get(broker)?.held.has(inside as number)) return await driver.begin(signal, many);
+    const { signal, controller } = broker.caller;
+    if (!known.get(broker)?.held.has(inside as number)) return await driver.begin(signal, many, signal, controller);
     const free = AbortSignal.any([signal, AbortSignal.timeout(insideMs)]);
-    return await driver.begin(signal, many, free).catch((error: unknown) => {
+    return await driver.begin(signal, many, free, controller).catch((error: unknown) => {
       const late = isMagicError(error) && error.code === "timeout" && !signal.aborted;
       throw late ? new MagicError("invalid_request", NONE_INSIDE) : error;
     });

@@ -134,8 +134,8 @@ export function openPostgres(url: string, mode: Mode, address?: string): Driver 
   }
 
   return {
-    async begin(signal, _many, free = signal) {
-      await slots.take(free);
+    async begin(signal, _many, free = signal, whose) {
+      await slots.take(free, whose);
       try {
         const client = await open(signal);
         return openSession(client, mode, (reusable, running) => {

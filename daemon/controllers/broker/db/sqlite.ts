@@ -91,8 +91,8 @@ export function openSqlite(file: string, mode: Mode): Driver {
   }
 
   return {
-    async begin(signal, _many, free = signal) {
-      await slots.take(free);
+    async begin(signal, _many, free = signal, whose) {
+      await slots.take(free, whose);
       let held = reuse();
       try {
         held ??= startProcess(file, mode);
