@@ -246,6 +246,13 @@ test("modules may await while they load, and are loaded once they have", async (
   expect(JSON.stringify(required.extra) + required.message).toContain("Import the module instead of require()");
 });
 
+test("a handler that begins as a script does (#!) is one, and its lines are known", async () => {
+  await bench.deploy("script", `#!/usr/bin/env node\nexport default () => { throw new Error("here"); };`);
+  bench.logs.length = 0;
+  expect((await bench.failure(bench.invoke("script"))).message).toContain("here");
+  expect(JSON.stringify(bench.logs)).toContain("controllers/script/handler.ts:2:");
+});
+
 test("a package is as sloppy, and as curious, beside a module that awaits", async () => {
   const package_ = "(function () { this.sloppy = 1; }).call(undefined); module.exports = globalThis.sloppy;";
   for (const [name, line] of [

@@ -103,7 +103,8 @@ export function openBundler(folder: string, root: string, withinMs = BUILD_WITHI
         const result = await rebuilt(entry, signal);
         const metafile = result.metafile as Metafile;
         inputs = inputFiles(folder, metafile);
-        const code = textOf(result.outputFiles, ".js");
+        // A cell evaluates it inside of a function, where `#!` is no comment.
+        const code = textOf(result.outputFiles, ".js").replace(/^#!.*/, "");
         const refused = [
           ...strayImports(metafile, folder, root),
           ...garbledSources(code, metafile, folder),
