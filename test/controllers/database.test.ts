@@ -983,6 +983,15 @@ test("numbered placeholders become question marks, in quotes they stay", () => {
   expect(questionMarks("sqlite", "select [it's], a$1, $1", ["a"]).sql).toBe("select [it's], a$1, ?");
 });
 
+test.each([":a", "@a", "$a", "$1a", "$0", ":1"])(
+  "sqlite: a placeholder that nothing is put for (%s) is refused, not null",
+  (mark) => {
+    const refused = () => questionMarks("sqlite", `update t set a = ${mark}`, ["a"]);
+    expect(refused).toThrow(expect.objectContaining({ code: "invalid_request" }));
+    expect(questionMarks("sqlite", `select '${mark}' -- ${mark}`, []).params).toEqual([]);
+  },
+);
+
 test.each(["'\\", '"\\', "/*", "`"])(
   "a long statement of %s that nothing closes is not looked through at each of them",
   (mark) => {

@@ -11,13 +11,13 @@ export function checkStatement(sql: string): void {
 /**
  * What is quoted or a comment, and placeholders. A doubled quote is two texts side by side; what nothing closes reaches to the end, which
  * is not looked for at each of its quotes. To SQLite a backslash is a character like any other, and brackets quote; to MySQL `1--1` is 2.
- * A name may hold a `$` itself.
+ * A name may hold a `$` itself. Placeholders with names are SQLite's alone.
  */
 const PARTS = {
   mysql:
     /'(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?|`[^`]*`?|(?:--(?=\s|$)|#)[^\n]*|\/\*.*?(?:\*\/|$)|[a-z_\u0080-\uffff][\w$\u0080-\uffff]*|\$(\d+)/gis,
   sqlite:
-    /'[^']*'?|"[^"]*"?|`[^`]*`?|\[[^\]]*\]?|--[^\n]*|\/\*.*?(?:\*\/|$)|[a-z_\u0080-\uffff][\w$\u0080-\uffff]*|\$(\d+)/gis,
+    /'[^']*'?|"[^"]*"?|`[^`]*`?|\[[^\]]*\]?|--[^\n]*|\/\*.*?(?:\*\/|$)|[a-z_\u0080-\uffff][\w$\u0080-\uffff]*|\$(\d+)(?![\w$\u0080-\uffff])|(?<!:)[:@$][\w$\u0080-\uffff]+/gis,
 };
 
 /**
@@ -32,9 +32,14 @@ export function questionMarks(
   const order: unknown[] = [];
   let numbered = false;
   const text = sql.replace(PARTS[dialect], (match, number: string | undefined) => {
+    if (number === undefined && /^[:@$]/.test(match))
+      throw new MagicError(
+        "invalid_request",
+        `the placeholder ${match} has a name: parameters are a list, write $1 or ?`,
+      );
     if (number === undefined) return match;
     numbered = true;
-    if (Number(number) > params.length)
+    if (Number(number) < 1 || Number(number) > params.length)
       throw new MagicError("invalid_request", `the statement has $${number}, and ${params.length} parameters came`);
     order.push(params[Number(number) - 1]);
     return "?";
