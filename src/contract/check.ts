@@ -23,9 +23,14 @@ export function checkAgainst(source: Source, validate: ValidateFunction): Proble
   const errors = (validate.errors ?? []).slice(0, MOST_ERRORS);
   const hidden = hiddenByChoices(errors);
   return errors
-    .filter((error) => !hidden.has(error) && error.keyword !== "if")
+    .filter((error, at) => !hidden.has(error) && error.keyword !== "if" && !isTold(error, errors[at - 1]))
     .slice(0, MAX_PROBLEMS)
     .map((error) => toProblem(source, error));
+}
+
+// Of a value that must be one and the same, and is of another type, both are wrong.
+function isTold({ keyword, instancePath }: ErrorObject, before: ErrorObject | undefined): boolean {
+  return keyword === "const" && before?.keyword === "type" && before.instancePath === instancePath;
 }
 
 // A failed choice says more than each alternative's complaints, but where only one of them is of the value's type: that one was meant.

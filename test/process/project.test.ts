@@ -103,6 +103,14 @@ test("a name that every object inherits is nobody's secret, database or alias", 
     for (const name of ["constructor", "toString", "__proto__"]) expect(names?.[name]).toBeUndefined();
 });
 
+test("a version that is no number is told of once", () => {
+  for (const version of ['"1"', "true", "[1]", "null"])
+    expect(readProject(`version: ${version}\n`, "magic.yaml").problems.map(({ code }) => code)).toEqual(["wrong_type"]);
+  expect(readProject("version: 2\n", "magic.yaml").problems).toMatchObject([
+    { code: "not_allowed", line: 1, column: 10 },
+  ]);
+});
+
 test("no file, and one with comments alone, is a project with every default", async () => {
   expect((await open()).current()).toEqual({});
   await save("# nothing yet\n\n");
