@@ -4,7 +4,7 @@ import { deflateSync, gzipSync } from "node:zlib";
 import { Agent } from "undici";
 import { expect, test } from "vitest";
 import { createConnector } from "#daemon/integrations/connectors/declarative/connector.ts";
-import { json, manifest, read, vendor } from "./one-stream.ts";
+import { cursor, day, json, manifest, read, vendor } from "./one-stream.ts";
 
 interface Job {
   readonly number: number;
@@ -87,6 +87,20 @@ test("an asynchronous job: created, asked for until it is done, its addresses as
   expect(records).toEqual(["1", "2"].map((id) => ({ id, v: "x" })));
   const paths = ["GET /jobs/1", "GET /jobs/1", "GET /out/o1", "GET /files/1", "GET /files/2", "DELETE /jobs/1"];
   expect(asked).toEqual(['POST /jobs {"kind":"items"}', ...paths]);
+});
+
+test("what cursors and routers put into requests goes into none of a job's: its template says what it is for", async () => {
+  const option = (field_name: string) => ({ type: "RequestOption", inject_into: "request_parameter", field_name });
+  const { source, asked } = await reports({}, (origin) => ({
+    partition_router: { ...partitioned("a"), request_option: option("p") },
+    creation_requester: to(origin, "/jobs", "POST", {
+      request_body_json: { p: "{{ stream_partition.p }}", from: "{{ stream_interval.start_time }}" },
+    }),
+  }));
+  const made = JSON.parse(source);
+  made.streams[0].incremental_sync = { ...cursor, start_time_option: option("since") };
+  await read(JSON.stringify(made), { waits: [] });
+  expect(asked).toEqual([`POST /jobs {"p":"a","from":"${day("2026-01-01")}"}`, "GET /jobs/1", "GET /files/1"]);
 });
 
 test("a job that failed is begun again after the wait that the manifest names; one that is late is ended first", async () => {

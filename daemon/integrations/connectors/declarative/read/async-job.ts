@@ -4,7 +4,6 @@ import { untilAborted } from "#shared/abort.ts";
 import { type Context, native, type Slice } from "../context.ts";
 import { decoderOf } from "../http/decode.ts";
 import { filePartsOf, partsDecoderOf } from "../http/decode-parts.ts";
-import type { RequestParts } from "../http/options.ts";
 import type { Exchange, SentRequest } from "../http/request.ts";
 import { type Requester, requesterOf } from "../http/requester.ts";
 import { responseVariables } from "../http/response.ts";
@@ -42,10 +41,13 @@ interface Job {
 type Stop = (records: readonly DataRecord[]) => boolean;
 
 export interface AsyncRetriever {
-  pages(slice: Slice, parts: RequestParts, state: unknown, stop: Stop): AsyncIterable<DataRecord[]>;
+  pages(slice: Slice, parts: unknown, state: unknown, stop: Stop): AsyncIterable<DataRecord[]>;
 }
 
-/** The records are what the download holds: of `selector` only the filter and what follows it count, as in the reference. */
+/**
+ * The records are what the download holds: of `selector` only the filter and what follows it count, as in the reference. What cursors and
+ * routers put into requests goes into none here: jobs are told of their slice by the templates of what creates them.
+ */
 export function asyncRetrieverOf(context: Context, component: Component, selector: Selector): AsyncRetriever {
   const create = requesterOf(context, child(component, "creation_requester"));
   const poll = requesterOf(context, child(component, "polling_requester"));
@@ -89,8 +91,8 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
     }
   };
 
-  const runJob = async (slice: Slice, parts: RequestParts, signal: AbortSignal): Promise<Job | Untaken> => {
-    const created = await create.send({ slice, parts }).catch(untaken);
+  const runJob = async (slice: Slice, signal: AbortSignal): Promise<Job | Untaken> => {
+    const created = await create.send({ slice }).catch(untaken);
     if ("status" in created) return created;
     if (!("response" in created)) return { status: "skipped", variables: {}, begun: "", polled: null };
     const answer = responseVariables(created.response);
@@ -136,9 +138,9 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
   };
 
   // Begun anew where it failed, took too long, or was not taken. Undefined: there is nothing to read.
-  const completed = async (slice: Slice, parts: RequestParts): Promise<Job | undefined> => {
+  const completed = async (slice: Slice): Promise<Job | undefined> => {
     for (let tries = 1; ; tries++) {
-      const job = await context.jobs.run((signal) => runJob(slice, parts, signal));
+      const job = await context.jobs.run((signal) => runJob(slice, signal));
       if (job.status === "completed") return job;
       if (job.status === "skipped") return undefined;
       if (tries >= TRIES)
@@ -186,8 +188,8 @@ export function asyncRetrieverOf(context: Context, component: Component, selecto
   }
 
   return {
-    async *pages(slice, parts, _state, stop) {
-      const job = await completed(slice, parts);
+    async *pages(slice, _parts, _state, stop) {
+      const job = await completed(slice);
       const targets = job && (await targetsOf(slice, job));
       if (!job || !targets) return;
       for (const target of targets) yield* downloads(slice, job, target, stop);
