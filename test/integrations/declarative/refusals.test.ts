@@ -8,7 +8,7 @@ import { type EndPorts, endOf } from "#daemon/integrations/live/ends.ts";
 import { retryAfterSeconds } from "#daemon/integrations/retry-after.ts";
 import { askWorker, startWorker } from "#shared/sync-worker.ts";
 import { memoryTokens } from "#shared/token-ipc.ts";
-import { json, manifest, read, vendor } from "./one-stream.ts";
+import { cursor, day, json, manifest, read, vendor } from "./one-stream.ts";
 
 test("Retry-After is seconds or a date, once or twice; anything else says nothing", () => {
   const now = Date.parse("2026-11-22T10:00:00Z");
@@ -294,4 +294,15 @@ test("a redirect to unencoded letters leads to where it says", async () => {
   });
   expect((await read(manifest(origin))).records).toEqual([{ id: 1 }]);
   expect(paths).toEqual(["/items", "/%C3%A9nd"]);
+});
+
+test.each([
+  "{{ config['from'] }}",
+  { type: "MinMaxDatetime", datetime: "{{ config.get('from', '') }}", min_datetime: day("2026-01-01") },
+])("a start that comes to nothing is told, instead of reading from 1970 on", async (start_datetime) => {
+  const origin = await vendor((_request, response) => json(response, { items: [] }));
+  await expect(read(manifest(origin, { sync: { ...cursor, start_datetime } }))).rejects.toMatchObject({
+    code: "validation_failed",
+    message: expect.stringContaining("start_datetime is no date: {{ config"),
+  });
 });

@@ -2,7 +2,7 @@
 import { type Context, text } from "../context.ts";
 import { DateTime } from "../jinja/datetime.ts";
 import { addDuration, parseDuration } from "../jinja/duration.ts";
-import { type Component, manifestError, optionalChild } from "../manifest/component.ts";
+import { type Component, isRecord, manifestError, optionalChild } from "../manifest/component.ts";
 import { clamped, MAX_INTERVALS } from "./clamping.ts";
 import { before, minMax } from "./cursor-time.ts";
 
@@ -30,7 +30,7 @@ export function datetimeRange(context: Context, component: Component, format: st
   return {
     granularity,
     start(known) {
-      const earliest = minMax(context, component, component["start_datetime"], format) ?? new DateTime(0n, 0);
+      const earliest = minMax(context, component, component["start_datetime"], format) ?? failStart(component);
       if (!known) return earliest;
       const from = before(known, duration("lookback_window"));
       return from.us > earliest.us ? from : earliest;
@@ -53,6 +53,12 @@ export function datetimeRange(context: Context, component: Component, format: st
       return step ? stepped(start, end, step, granularity(), endTold) : [[start, end]];
     },
   };
+}
+
+// Read from the beginning of time on, in steps of a day, it would be tens of thousands of requests.
+function failStart({ start_datetime: start }: Component): never {
+  const written = isRecord(start) ? start["datetime"] : start;
+  throw manifestError(`DatetimeBasedCursor.start_datetime is no date: ${written ?? "it"} comes to nothing`);
 }
 
 function stepped(
