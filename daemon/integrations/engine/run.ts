@@ -103,7 +103,7 @@ async function attemptRun(
   let destination: Destination | undefined;
   let stream: SourceStream | undefined;
   const object = parseObjectName(spec.source.object);
-  const waiting = (what: string) => dog.waiting(what);
+  const { waiting } = dog;
   try {
     dog.waiting("the source's connection");
     [source, destination] = await Promise.all([ports.openSource(spec), ports.openDestination(spec)]);

@@ -38,8 +38,8 @@ export interface ReadRequest {
   readonly known?: TableSchema | null;
   /** Aborted when the run is cancelled or stalls; every wait must end then. */
   readonly signal: AbortSignal;
-  /** Says what the source is waiting for, e.g. `rows of public.orders`; for messages and the stall time-out. */
-  waiting(what: string): void;
+  /** Says what the source is waiting for, e.g. `rows of public.orders`; for messages and the stall time-out, which begins `forMs` later. */
+  waiting(what: string, forMs?: number): void;
 }
 
 /** A part of the object that can be read by itself, in any order. */

@@ -5,8 +5,8 @@ export interface Watchdog {
   readonly signal: AbortSignal;
   /** Progress was made: rows or bytes moved, or a step ended. */
   touch(): void;
-  /** Names the present wait; a new wait is progress too. */
-  waiting(what: string): void;
+  /** Names the present wait; a new wait is progress too, and one that will take `forMs` has not stalled until then. */
+  waiting(what: string, forMs?: number): void;
   readonly waitingFor: string;
   /** Settles as `work` does, or rejects as soon as the signal is aborted, however long the work still hangs. */
   race<T>(work: Promise<T>): Promise<T>;
@@ -40,8 +40,8 @@ export function createWatchdog(timeoutS: number, cancel: AbortSignal, movement: 
     touch: () => {
       last = performance.now();
     },
-    waiting: (what) => {
-      if (what !== waitingFor) last = performance.now();
+    waiting: (what, forMs = 0) => {
+      if (what !== waitingFor || forMs > 0) last = Math.max(last, performance.now() + forMs);
       waitingFor = what;
     },
     get waitingFor() {

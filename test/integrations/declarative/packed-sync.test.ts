@@ -1,9 +1,11 @@
 // Pages that are packed, pages that are not and rows that the destination refuses, in one run into a PostgreSQL.
+import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { declarativeSource } from "#daemon/integrations/connectors/declarative/source.ts";
 import { postgresMissing, startPostgres } from "#test/postgres.ts";
+import { temporaryFolder } from "#test/temporary.ts";
 import { connect, sync } from "../syncs/harness.ts";
-import { manifest, vendor } from "./one-stream.ts";
+import { json, manifest, vendor } from "./one-stream.ts";
 
 const PAGES = 12;
 const SIZE = 50;
@@ -76,6 +78,22 @@ test.skipIf(postgresMissing())(
     expect(await target.lines("items")).toEqual(expected.sort());
   },
 );
+
+test("a run that sits out the wait that its vendor asks for has not stalled, however long that is", async () => {
+  let asked = 0;
+  const origin = await vendor((_request, response) => {
+    if (++asked === 1) json(response, {}, 429, { "retry-after": "1" });
+    else json(response, { items: [{ id: 1 }] });
+  });
+  const connector = { id: "shop", manifest: JSON.parse(manifest(origin)), config: {} };
+  const to = join(temporaryFolder(), "items.jsonl");
+  const ends = { from: "connector://shop", object: "items", to, table: "items" };
+  const outcome = await sync(ends, {
+    ...{ allow_private: [new URL(origin).host], stall_timeout_s: 0.4 },
+    source: { url: ends.from, object: ends.object, connector },
+  });
+  expect(outcome).toMatchObject({ status: "completed", records_synced: 1 });
+});
 
 test("a vendor whose answers hold nothing that is wanted has not stalled", async () => {
   const origin = await vendor((request, response) => {

@@ -176,8 +176,8 @@ function clientOf({ dispatcher, rewrite: setting, timeoutMs, onResponse }: Conne
 
 const MAX_SLEEP_MS = 2 ** 31 - 1;
 
-// At most 24 days, after which who has to wait longer asks again: a longer timer of Node's would end at once.
-async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+/** At most 24 days, after which who has to wait longer asks again: a longer timer of Node's would end at once. */
+export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   await delay(Math.min(ms, MAX_SLEEP_MS), undefined, { signal }).catch(() => {
     throw signal.reason;
   });

@@ -5,7 +5,7 @@ import { createEgress, type Egress } from "#daemon/egress/egress.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import { pickColumns } from "../../engine/pick.ts";
 import type { Batch, ReadRequest, Source, SourceStream, StreamState } from "../../engine/source.ts";
-import { type Connector, createConnector } from "./connector.ts";
+import { type Connector, createConnector, sleep } from "./connector.ts";
 import { rewriteTargets } from "./http/rewrite.ts";
 import { isRecord } from "./manifest/component.ts";
 import { type PackedPage, packerOf } from "./read/pack.ts";
@@ -36,18 +36,28 @@ export function declarativeSource({
   const manifest = typeof connector.manifest === "string" ? connector.manifest : JSON.stringify(connector.manifest);
   const config = { ...(isRecord(connector.config) ? connector.config : {}), ...credentials };
   let egress: Egress | undefined;
-  const open = (signal: AbortSignal, waiting: (what: string) => void): Connector => {
+  const open = (signal: AbortSignal, waiting: ReadRequest["waiting"]): Connector => {
     egress ??= createEgress({ allowPrivate: () => allowed });
     let answers = 0;
+    let last = "the vendor";
+    const tell = (what: string): void => {
+      last = what;
+      waiting(what);
+    };
     return createConnector(manifest, {
       config,
       dispatcher: egress.dispatcher,
       rewrite,
       signal,
       tokens,
-      log: (_level, message) => waiting(message),
+      log: (_level, message) => tell(message),
       // A report that the vendor prepares, pages of which nothing is wanted: what answers has not stalled.
-      onResponse: () => waiting(`records; ${++answers} answers came so far`),
+      onResponse: () => tell(`records; ${++answers} answers came so far`),
+      // The vendor asks for it, or the manifest's call rates do: who sits it out has not stalled.
+      async sleep(ms) {
+        waiting(last, ms);
+        await sleep(ms, signal);
+      },
     });
   };
   const never = new AbortController().signal;
