@@ -7,11 +7,11 @@ import { json, manifest, read, vendor } from "./one-stream.ts";
 async function sent(
   authenticator: (origin: string) => Record<string, unknown>,
   config: Record<string, unknown> = {},
-): Promise<Record<string, { body: string; authorization: string; session: unknown }>> {
+): Promise<Record<string, { body: string; type: unknown; authorization: string; session: unknown }>> {
   const seen: Awaited<ReturnType<typeof sent>> = {};
   const origin = await vendor((request, response) => {
-    const { authorization = "", "x-session": session } = request.headers;
-    seen[request.at.pathname] ??= { body: request.body, authorization, session };
+    const { authorization = "", "content-type": type, "x-session": session } = request.headers;
+    seen[request.at.pathname] ??= { body: request.body, type, authorization, session };
     json(response, { items: [{ id: 1 }], access_token: "new", id: "s1" });
   });
   await read(manifest(origin, { requester: { authenticator: authenticator(origin) } }), { config });
@@ -45,6 +45,11 @@ test("a refresh token that the vendor replaces stands where the reference looks 
   );
   const asked = new URLSearchParams(seen["/token"]?.body);
   expect([asked.get("refresh_token"), asked.get("claims")]).toEqual(["theirs", '{"a":1}']);
+});
+
+test("a refresh that goes as a query has no body, and says of none what it is", async () => {
+  const seen = await sent((origin) => ({ ...oauth(origin), send_refresh_request_as_query_params: true }));
+  expect(seen["/token"]).toMatchObject({ body: "", type: undefined });
 });
 
 test("a refresh token that the updater names goes and comes by that name; its client may stand beside it", async () => {

@@ -171,7 +171,7 @@ async function tokenRequest(
     url: asQuery ? `${endpoint}${endpoint.includes("?") ? "&" : "?"}${form}` : endpoint,
     headers: {
       accept: "application/json",
-      "content-type": json ? "application/json" : "application/x-www-form-urlencoded",
+      ...(asQuery ? {} : { "content-type": json ? "application/json" : "application/x-www-form-urlencoded" }),
       ...sent,
     },
     ...(asQuery ? {} : { body: json ? JSON.stringify(body) : form }),
