@@ -8,6 +8,7 @@ import { unpackNumbers } from "#shared/exact-number.ts";
 import { wholeNumbers } from "#shared/json-text.ts";
 import { findRoot } from "#shared/paths.ts";
 import { configOf } from "./config.ts";
+import { stateOf } from "./state.ts";
 
 export default defineCommand<{ config?: string; state?: string; limit?: string; sandbox?: boolean }>({
   handlesInterrupt: true,
@@ -25,8 +26,8 @@ export default defineCommand<{ config?: string; state?: string; limit?: string; 
     const root = findRoot(globals.root, env, cwd).path;
     const manifest = await readConnector(root, name);
     const config = await configOf(options.config);
-    const state =
-      options.state === undefined ? undefined : stateOf(await readJsonInput(options.state, "--state", wholeNumbers));
+    const given = options.state === undefined ? null : await readJsonInput(options.state, "--state", wholeNumbers);
+    const state = stateOf(given, stream);
     const job = {
       type: "read" as const,
       manifest,
@@ -56,9 +57,3 @@ export default defineCommand<{ config?: string; state?: string; limit?: string; 
     output.note(`${count} records`);
   },
 });
-
-// The state itself, or the line that it came in.
-function stateOf(given: unknown): unknown {
-  const line = given as { readonly type?: unknown; readonly state?: unknown } | null;
-  return line?.type === "state" && line.state !== undefined ? line.state : given;
-}

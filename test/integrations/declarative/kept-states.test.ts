@@ -1,5 +1,6 @@
 // States: those that Airbyte kept, those that all partitions share, and what is left of partitions that there are no more.
 import { expect, test } from "vitest";
+import { stateOf } from "#commands/connector/state.ts";
 import { readState, stateTracker } from "#daemon/integrations/connectors/declarative/read/state.ts";
 import { systemClock } from "#shared/clock.ts";
 import { json, manifest, read, vendor } from "./one-stream.ts";
@@ -53,6 +54,24 @@ test.each([
   ["that of another stream", { other: day(5) }, both(1, 1)],
 ])("a state of Airbyte's is read on from: %s", async (_name, state, expected) => {
   expect((await asked(state)).since).toEqual(expected);
+});
+
+test("Airbyte's messages are states too, those of other streams beside", async () => {
+  const of = (name: string, stream_state: object) => ({ stream_descriptor: { name }, stream_state });
+  const stream = { type: "STREAM", stream: of("items", { at: day(5) }) };
+  const other = { type: "STREAM", stream: of("others", { at: day(9) }) };
+  const global = { shared_state: {}, stream_states: [other.stream, stream.stream] };
+  const forms = [
+    stream,
+    [stream, other],
+    { type: "STATE", state: stream },
+    { type: "GLOBAL", global },
+    [{ type: "LEGACY", data: { others: { at: day(9) }, items: { at: day(5) } } }],
+    [{ type: "state", state: { at: day(5) } }],
+  ];
+  for (const form of forms) expect((await asked(stateOf(form, "items"))).since).toEqual(both(5, 5));
+  for (const form of [[other], [], null]) expect(stateOf(form, "items")).toBeUndefined();
+  for (const form of [[1], "now"]) expect(() => stateOf(form, "items")).toThrow("--state takes an object");
 });
 
 test("states of Airbyte's from before there were partitions, and of ranges, are read on from", async () => {
