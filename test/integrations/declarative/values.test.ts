@@ -117,6 +117,8 @@ test("XML, CSV and lines are read as Python reads them", async () => {
     { id: "2", ["__proto__"]: null, null: ["x"] },
     { id: "3", ["__proto__"]: null },
   ]);
+  const instructed = '<?xml version="1.0"?><?xml-stylesheet href="a.xsl"?><r><i>1</i></r>';
+  expect(await decoded("XmlDecoder", instructed, [])).toEqual([{ r: { i: "1" } }]);
   await expect(decoded("XmlDecoder", "<r><i><id>1</id></i><i>", ["r", "i"])).rejects.toThrow("is not XML");
   expect(await decoded("IterableDecoder", "a\n\nb\n")).toEqual(["a", "", "b"].map((record) => ({ record })));
 });

@@ -150,6 +150,8 @@ const parser = new XMLParser({
   processEntities: true,
   // Characters by their number too.
   htmlEntities: true,
+  ignoreDeclaration: true,
+  ignorePiTags: true,
 });
 
 function xml(response: Answer): unknown {
@@ -157,8 +159,7 @@ function xml(response: Answer): unknown {
   checkParts(text, "<", "tags", response.url);
   try {
     // The parser takes half a document, or a page of HTML, for a whole one.
-    const { "?xml": _declaration, ...document } = parser.parse(text, text.trim() !== "") as Record<string, unknown>;
-    return emptyAsNull(document);
+    return emptyAsNull(parser.parse(text, text.trim() !== ""));
   } catch (error) {
     throw unreadable(response.url, "is not XML", error);
   }
