@@ -64,6 +64,27 @@ test("an incremental dependency reads parents on from their own state; children 
   expect(asked[0]).toBe("/parents?2026-01-01");
 });
 
+test("a state from before parents had theirs has them read on from where all children were", async () => {
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(`${request.at.pathname}?${request.at.searchParams.get("since")?.slice(0, 10)}`);
+    json(response, { items: [{ id: 1, changed: day("2026-01-09"), at: day("2026-01-08") }] });
+  });
+  const router = parentOf(origin, { incremental_dependency: true }, { ...cursor, cursor_field: "changed" });
+  const source = manifest(origin, { requester: childPath, retriever: { partition_router: router }, sync: cursor });
+  const at = { at: day("2026-01-04") };
+  for (const state of [at, { use_global_cursor: true, state: at, lookback_window: 86_400 }, { state: at, states: [] }])
+    await read(source, { state });
+  expect(asked).toEqual([
+    ...["/parents?2026-01-04", "/parents/1/items?2026-01-04"],
+    ...["/parents?2026-01-03", "/parents/1/items?2026-01-03"],
+    ...["/parents?2026-01-04", "/parents/1/items?2026-01-04"],
+  ]);
+  const own = { states: [{ partition: { parent: 1, parent_slice: {} }, cursor: at }] };
+  await read(source, { state: own });
+  expect(asked.slice(-2)).toEqual(["/parents?2026-01-01", "/parents/1/items?2026-01-04"]);
+});
+
 test("a parent of two chains is asked once, unless it says otherwise or there is no room; the state is the same", async () => {
   const asked: string[] = [];
   const pad = "x".repeat(9_000_000);

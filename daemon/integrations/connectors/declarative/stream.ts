@@ -79,6 +79,10 @@ export function streamOf(context: Context, component: Component, concurrency = D
     const { together } = form;
     const tracker = stateTracker(known, { partitioned, together, cursor, allSeen: () => allSeen }, context.clock);
     const begun = new Set<string>();
+    // A state from before parents had theirs: where all children began together, what has changed since then has a parent that did.
+    const before = known.shared !== null && cursor ? cursor.before(known.shared, known.lookbackS) : undefined;
+    const parentState = ({ name, cursorField = "" }: Stream): unknown =>
+      known.parents[name] ?? (before && { [cursorField]: before });
     // Without a cursor of its own the stream is read wholly each time: so are its parents then.
     const readParent: ReadParent = async function* (component, dependent) {
       const parent = parents.get(component) ?? streamOf(below, component, 1);
@@ -87,7 +91,7 @@ export function streamOf(context: Context, component: Component, concurrency = D
       // Read again in this run, it has come further than the children that were read first.
       const first = !begun.has(parent.name);
       begun.add(parent.name);
-      for await (const event of parent.read(readsOn ? known.parents[parent.name] : undefined)) {
+      for await (const event of parent.read(readsOn ? parentState(parent) : undefined)) {
         if (event.type === "state") {
           if (readsOn && first) tracker.parentDone(parent.name, event.state);
         } else for (const record of event.records) yield { record, partition: event.partition };
