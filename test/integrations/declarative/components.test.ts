@@ -22,6 +22,23 @@ const parentOf = (origin: string, more: Record<string, unknown> = {}, sync?: Rec
 });
 const childPath = { path: "/parents/{{ stream_partition.parent }}/items" };
 
+test("ids go into paths as URLs can have them: none is taken for a slash, and none leads to another host", async () => {
+  const ids = ["auth0|5", "a\\b", "[1]", "\\\\evil.test", "ü%20?x=[y]"];
+  const asked: (string | undefined)[] = [];
+  const origin = await vendor((request, response) => {
+    asked.push(request.url);
+    json(response, { items: request.url === "/parents" ? ids.map((id) => ({ id })) : [] });
+  });
+  const retriever = { partition_router: parentOf(origin) };
+  const below = { path: "/of/{{ stream_partition.parent }}" };
+  const whole = { url: `${origin}/of/{{ stream_partition.parent }}`, url_base: undefined, path: undefined };
+  const expected = ["auth0%7C5", "a%5Cb", "%5B1%5D", "%5C%5Cevil.test", "%C3%BC%20?x=[y]"].map((id) => `/of/${id}`);
+  for (const requester of [below, whole]) {
+    await read(manifest(origin, { requester, retriever }), { concurrency: 1 });
+    expect(asked.splice(0)).toEqual(["/parents", ...expected]);
+  }
+});
+
 test("an incremental dependency reads parents on from their own state; children of the others keep theirs", async () => {
   let changed = [
     { id: 1, at: day("2026-01-05") },

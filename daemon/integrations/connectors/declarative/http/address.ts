@@ -26,19 +26,27 @@ export function atServerOf(named: string, target: string): string {
   return plain ? target.replace(/^http:/i, "https:") : target;
 }
 
+// No path may have these (RFC 3986, section 3.3), ids do (`auth0|5`): the standard's reader leaves them, and takes a backslash for a slash.
+const UNFIT = /[\\|[\]]/g;
+const fit = (segments: string): string => segments.replace(UNFIT, encodeURIComponent);
+// Before the first slash an encoded backslash would be part of the host, or of a user at another one.
+const fitUrl = (url: string): string =>
+  url.replace(/^(https?:\/\/[^/?#\\]*\/)([^?#]*)/i, (_all, server: string, path: string) => server + fit(path));
+
 /** The base and a path below it; a whole URL as path stands for itself. */
 export function joinUrl(base: string, path: string): string {
   if (/^https?:\/\//i.test(path)) {
     if (!parseAddress(path)) throw noUrl(path, "path, what the server says of the next page");
-    return path;
+    return fitUrl(path);
   }
-  if (!path) return base;
+  if (!path) return fitUrl(base);
   if (!parseAddress(base)) throw noUrl(base, "url_base");
   if (!/^https?:/i.test(base))
     throw new MagicError("egress_blocked", `${base.slice(0, 20)}... is not read: only http and https URLs are`);
-  const whole = base.endsWith("/") ? base : `${base}/`;
+  const whole = fitUrl(base.endsWith("/") ? base : `${base}/`);
   // `?a=b` and `/rooted` follow RFC 3986; a colon in the first segment must not look like a scheme.
-  const relative = path.startsWith("?") || path.startsWith("/") ? path : `./${path}`;
+  const below = path.startsWith("?") || path.startsWith("/") ? path : `./${path}`;
+  const relative = below.replace(/^[^?#]*/, fit);
   if (!URL.canParse(relative, whole)) throw noUrl(path, "path, what the server says of the next page");
   const url = new URL(relative, whole);
   // As the reference joins them: `groups//{{ id }}` has no empty segment.
