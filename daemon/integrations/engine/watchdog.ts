@@ -16,7 +16,11 @@ export interface Watchdog {
 /** `movement`: a number that grows while bytes flow (a socket's counters), asked a few times a second. */
 export function createWatchdog(timeoutS: number, cancel: AbortSignal, movement: () => number): Watchdog {
   const controller = new AbortController();
+  /** The latest progress; later than now: the end of a wait that is known. */
   let last = performance.now();
+  const progress = (forMs = 0): void => {
+    last = Math.max(last, performance.now() + forMs);
+  };
   let moved = 0;
   let waitingFor = "the connections";
   const timer = setInterval(
@@ -24,7 +28,7 @@ export function createWatchdog(timeoutS: number, cancel: AbortSignal, movement: 
       const now = movement();
       if (now !== moved) {
         moved = now;
-        last = performance.now();
+        progress();
       } else if (performance.now() - last >= timeoutS * 1000)
         controller.abort(
           new MagicError("run_stalled", `No progress for ${timeoutS} s: the run was waiting for ${waitingFor}.`),
@@ -37,11 +41,9 @@ export function createWatchdog(timeoutS: number, cancel: AbortSignal, movement: 
   else cancel.addEventListener("abort", canceled, { once: true });
   return {
     signal: controller.signal,
-    touch: () => {
-      last = performance.now();
-    },
+    touch: () => progress(),
     waiting: (what, forMs = 0) => {
-      if (what !== waitingFor || forMs > 0) last = Math.max(last, performance.now() + forMs);
+      if (what !== waitingFor || forMs > 0) progress(forMs);
       waitingFor = what;
     },
     get waitingFor() {
