@@ -151,7 +151,7 @@ test.skipIf(!mayLimit)("where the system takes no more watches, the watcher look
     const files = Array.from({ length: 6 }, (_, n) => folder + "/" + n + "/handler.ts");
     for (const file of files) { mkdirSync(file.slice(0, -11)); writeFileSync(file, "1"); }
     const seen = new Set();
-    const watcher = openWatcher({ folder, ignored: () => false, onChange: (path) => seen.add(path), onPolling() {} });
+    const watcher = openWatcher({ folder, ignored: () => false, onChange: (path) => seen.add(path), onRenewed() {} });
     await watcher.ready;
     for (const file of files) writeFileSync(file, "22");
     const until = Date.now() + 10_000;

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { MagicError } from "#contract/errors.ts";
@@ -291,6 +291,30 @@ test("a module that is empty while it is saved is not taken for one without what
   const fix = "Import a name that the module exports.";
   expect(await next("invalid")).toMatchObject({ problems: [{ ...place, fix }], serving: "1.0.0" });
   expect(await bench.invoke("half")).toEqual({ n: 2 });
+  await session.close();
+});
+
+test("saves are heard in a folder that was replaced by a link, and in the one that takes the link's place", async () => {
+  const bench = await openBench();
+  const folder = bench.write("moved", handler(1));
+  put(join(folder, "lib.ts"), "export const n = 1;");
+  const aside = join(bench.root, "aside");
+  const { session, next } = await start(join(bench.root, "controllers"), bench);
+  await next("ready");
+  let n = 1;
+  const heard = async () => {
+    writeFileSync(join(folder, "lib.ts"), `export const n = ${++n};`);
+    await vi.waitFor(async () => expect(await bench.invoke("moved")).toEqual({ n: n + 1 }), 5_000);
+  };
+  renameSync(folder, aside);
+  symlinkSync(aside, folder);
+  await new Promise((done) => setTimeout(done, 500));
+  await heard();
+  rmSync(folder);
+  cpSync(aside, folder, { recursive: true });
+  await new Promise((done) => setTimeout(done, 500));
+  await heard();
+  await heard();
   await session.close();
 });
 

@@ -66,15 +66,18 @@ export function namedIn(
   return target !== null && path.startsWith(target + sep) ? folder + path.slice(target.length) : path;
 }
 
-/** Whether anything that the last build read, or would have read, is newer than that. */
+/** Whether anything that the last build read, or would have read, is newer than that, or gone. */
 export async function changedSince(
   { folder, inputs }: { readonly folder: string; readonly inputs: readonly string[] },
   moment: number,
 ): Promise<boolean> {
   const roots = [...CONTRACT_FILES, ...HANDLER_FILES].map((name) => join(folder, name));
-  const times = await Promise.all([folder, ...roots, ...inputs].map(changeTime));
+  const [there, newest] = await Promise.all([
+    Promise.all([folder, ...inputs].map(changeTime)),
+    Promise.all(roots.map(changeTime)),
+  ]);
   // Some file systems count in their own, coarser ticks.
-  return Math.max(...times) > moment - 50;
+  return there.includes(0) || Math.max(...there, ...newest) > moment - 50;
 }
 
 /** Waits while the file is empty, as it is in the middle of a save; at most 100 ms. */

@@ -82,7 +82,7 @@ export async function openSession(options: SessionOptions, host: SessionHost): P
     folder,
     ignored: (path) => nameOf(path) !== folder && isUnwatched(nameOf(path), parent),
     onChange: (path) => void onChange(resolve(path)),
-    onPolling: () => void catchUp(),
+    onRenewed: () => void catchUp(),
   });
 
   async function onChange(told: string): Promise<void> {
