@@ -528,6 +528,23 @@ test("a handler that spins after it has answered is ended from outside, and the 
   expect(await settle(() => ended() === 2)).toBe(true);
 });
 
+test("a daemon that was late itself takes no cell for one that spins", async () => {
+  await bench.deploy("steady", "export default () => process.pid;");
+  const pids = new Set<unknown>();
+  for (let round = 0; round < 4; round++) {
+    pids.add(await bench.invoke("steady"));
+    // In the turn in which the cell may just have been asked whether its loop turns.
+    const later = await new Promise<Promise<unknown>>((done) =>
+      setTimeout(() => {
+        for (const end = performance.now() + 250; performance.now() < end; );
+        done(bench.invoke("steady"));
+      }, 10),
+    );
+    pids.add(await later);
+  }
+  expect(pids.size).toBe(1);
+});
+
 test("a module that does not load is refused at deploy with its line", async () => {
   const error = await bench
     .deploy("broken", `const x: any = null;\nx.y.z();\nexport default () => 1;`)

@@ -1,4 +1,5 @@
 // One deployed version: its compiled schemas, its cell, its limits. A call goes through here from admission to the checked output.
+import { setImmediate as breathe, setTimeout as sleep } from "node:timers/promises";
 import { type FieldProblem, MagicError } from "#contract/errors.ts";
 import { REQUEST_ID } from "#contract/protocol.ts";
 import { defaultLimits } from "#contract/runtime-limits.ts";
@@ -24,6 +25,8 @@ const GREEDY_MS = 60_000;
 /** So many answers within so many milliseconds, and its cells may run on every processor. */
 const TRUSTED_AFTER = 8;
 const SHORT_MS = 10;
+/** What a cell that does not spin has for its answer once more. */
+const ANSWER_MS = 50;
 /** Waiting calls per place. */
 const QUEUE_FACTOR = 16;
 
@@ -152,9 +155,11 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
     return starting;
   }
 
-  /** A call would wait until its deadline in a cell that spins. What it said while the daemon itself was late is read first. */
+  /** A call would wait until its deadline in a cell that spins. It may be the daemon that was late, to ask or to read the answer. */
   async function unlessItSpins({ cell }: LiveCell, overtaken: AbortSignal | undefined): Promise<LiveCell> {
-    await new Promise(setImmediate);
+    await sleep(ANSWER_MS);
+    // Behind what has come by now.
+    await breathe();
     if (cell.spinning() > COMPUTING_MS) cell.kill("killed", SPINS);
     return serving(overtaken);
   }
