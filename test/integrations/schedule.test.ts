@@ -40,6 +40,7 @@ test("a mode that is taken away is the one that a new sync of that schedule has"
   const made = await newBody({ ...ends, mode: "incremental" }, async () => []);
   expect(patchedBody(made, { mode: null }).mode).toBe("full_refresh");
   expect(patchedBody(made, { mode: null, schedule: "realtime" }).mode).toBe("cdc");
+  expect(patchedBody(made, { mode: null, schedule: "realtime", cursor_field: "n" }).mode).toBe("incremental");
 });
 
 test("a schedule survives a clock that stood years ahead, and a process that died before it was put", async () => {

@@ -77,9 +77,8 @@ export function createExecution(options: ExecutionOptions): SyncExecution {
 
 async function specOf({ run, sync, source, destination }: RunTask, options: ExecutionOptions): Promise<SyncSpec> {
   const from = await endOf(source, sync.source_object, options);
-  // Realtime follows a cursor where it is given one, or where nothing else tells what has changed.
-  const polls =
-    sync.schedule === "realtime" && sync.mode === "cdc" && (sync.cursor_field !== null || !tellsChanges(from));
+  // Realtime is short polling where the source does not tell what has changed.
+  const polls = sync.schedule === "realtime" && sync.mode === "cdc" && !tellsChanges(from);
   const into = await endOf(destination, sync.destination_table, options);
   makeDataFolder(into.url, options.root);
   return {

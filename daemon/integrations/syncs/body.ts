@@ -27,7 +27,7 @@ export async function newBody(
   { source, destination, ...given }: CreateSync,
   alsoWrong: () => Promise<readonly FieldProblem[]>,
 ): Promise<SyncBody> {
-  const mode = given.mode ?? modeFor(given.schedule);
+  const mode = given.mode ?? modeFor(given);
   const body = { ...defaults, ...given, mode, source_object: source.object, destination_table: destination.table };
   const problems = [...scheduleProblems(body as SyncBody), ...problemsOf(body as SyncBody)];
   if (problems.length > 0) throw invalid([...problems, ...(await alsoWrong())]);
@@ -37,7 +37,7 @@ export async function newBody(
 /** A null takes a member back to its default. @throws MagicError `validation_failed`. */
 export function patchedBody(current: SyncBody, { status: _, ...patch }: PatchSync): SyncBody {
   const merged = { ...current, ...defaults, ...(mergePatch(settings(current), patch) as object) } as SyncBody;
-  const body = patch.mode === null ? { ...merged, mode: modeFor(merged.schedule) } : merged;
+  const body = patch.mode === null ? { ...merged, mode: modeFor(merged) } : merged;
   // A schedule that stays may have come to its end since: what else is changed is not refused for that.
   const scheduled = "schedule" in patch || "timezone" in patch;
   const problems = [...(scheduled ? scheduleProblems(body) : []), ...problemsOf(body)];
@@ -45,8 +45,10 @@ export function patchedBody(current: SyncBody, { status: _, ...patch }: PatchSyn
   return body;
 }
 
-function modeFor(schedule: CreateSync["schedule"]): SyncBody["mode"] {
-  return schedule === "realtime" ? "cdc" : defaults.mode;
+/** Realtime follows a cursor where it is given one. */
+function modeFor({ schedule, cursor_field }: Pick<CreateSync, "schedule" | "cursor_field">): SyncBody["mode"] {
+  if (schedule !== "realtime") return defaults.mode;
+  return cursor_field == null ? "cdc" : "incremental";
 }
 
 function settings(body: SyncBody): object {

@@ -76,16 +76,22 @@ describe.skipIf(postgresMissing())("live syncs in the daemon", () => {
     await server?.stop();
   });
 
-  test("a realtime sync follows its table by itself, deletions too; by a cursor field it takes what is new", async () => {
-    const table = "CREATE TABLE live (id int PRIMARY KEY); CREATE TABLE added (id int PRIMARY KEY)";
-    await source.query(`${table}; INSERT INTO live VALUES (1), (2); INSERT INTO added VALUES (1), (2)`);
-    await target.query(`${table}; INSERT INTO live VALUES (9); INSERT INTO added VALUES (9)`);
+  test("a realtime sync follows its table by itself, deletions too; by a cursor field alone it takes what is new", async () => {
+    const table =
+      "CREATE TABLE live (id int PRIMARY KEY); CREATE TABLE added (id int PRIMARY KEY); CREATE TABLE shown (id int PRIMARY KEY)";
+    await source.query(`${table}; INSERT INTO live VALUES (1), (2); INSERT INTO added VALUES (1), (2); INSERT INTO shown VALUES (1)`);
+    await target.query(`${table}; INSERT INTO live VALUES (9); INSERT INTO added VALUES (9); INSERT INTO shown VALUES (9)`);
     const realtime = { schedule: "realtime" };
-    const made = [await newSync("live", realtime), await newSync("added", { ...realtime, cursor_field: "id" })];
+    const made = [
+      await newSync("live", realtime),
+      await newSync("added", { ...realtime, cursor_field: "id" }),
+      await newSync("shown", { ...realtime, mode: "cdc", cursor_field: "id" }),
+    ];
     await expect.poll(() => target.lines("live"), { timeout: 15_000 }).toEqual(["(1)", "(2)"]);
     await expect.poll(() => target.lines("added"), { timeout: 15_000 }).toEqual(["(1)", "(2)", "(9)"]);
+    await expect.poll(() => target.lines("shown"), { timeout: 15_000 }).toEqual(["(1)"]);
     for (const { id } of made) await call("DELETE", `/v1/syncs/${id}`);
-    await source.query("DROP TABLE live, added");
+    await source.query("DROP TABLE live, added, shown");
   });
 
   test("an event says that data has changed where rows have only gone, and none where nothing happened", async () => {
