@@ -427,6 +427,12 @@ describe.skipIf(postgresMissing())("postgres to postgres", () => {
     await source.query("UPDATE feed SET long = 'z' WHERE id = 1; INSERT INTO feed VALUES (20000, 3, 'z')");
     expect(await sync(ends("feed"), { mode: "cdc" })).toMatchObject({ error: null, records_read: 3 });
     expect(await target.lines("feed")).toEqual(await source.lines("feed"));
+    // The key's columns come in another order.
+    await source.query("CREATE TABLE turned (a text, b int, PRIMARY KEY (a, b)); INSERT INTO turned VALUES ('x', 1)");
+    expect(await sync(ends("turned"), { mode: "cdc" })).toMatchObject({ error: null, records_read: 1 });
+    await source.query("ALTER TABLE turned DROP CONSTRAINT turned_pkey, ADD PRIMARY KEY (b, a)");
+    await source.query("INSERT INTO turned VALUES ('y', 0)");
+    expect(await sync(ends("turned"), { mode: "cdc" })).toMatchObject({ error: null, records_read: 1 });
     const lines = join(temporaryFolder(), "feed.jsonl");
     const kept = { mode: "cdc", state_file: `${lines}.state` } as const;
     const told = await sync({ ...ends("feed"), to: lines }, kept);

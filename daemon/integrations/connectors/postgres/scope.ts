@@ -58,7 +58,8 @@ export async function planRead(link: PostgresLink, table: TableInfo, request: Re
   // max() knows fewer types than have an order: no uuid, no bytea.
   const at = `t.${ident(field)}`;
   const greatest = `(SELECT ${at} AS c FROM ${from} t WHERE ${at} IS NOT NULL ORDER BY ${at} DESC LIMIT 1) g`;
-  const before = request.state?.cursor ?? null;
+  // A key's own values say nothing of changes: behind another server's snapshot everything is read.
+  const before = request.allChanges ? null : (request.state?.cursor ?? null);
   const since = before === null ? null : `${literal(before)}::${column.declared}`;
   // What took a view's place has rows before that one's cursor; a table's tell by themselves.
   const less =
@@ -98,8 +99,7 @@ export async function planRead(link: PostgresLink, table: TableInfo, request: Re
   };
   if (!request.state) return { condition: null, ...scope };
   const unseen = stamped ? await unseenSince(link, request.state, oids, keyed, altered(table, request)) : null;
-  // A key's own values say nothing of changes: behind another server's snapshot everything is read.
-  const again = request.allChanges || (back && keyed) ? null : lookBack(ident(field), since, column, keyed);
+  const again = back && keyed ? null : lookBack(ident(field), since, column, keyed);
   if (!unseen) return { condition: again, ...scope };
   const found = [...(since === null ? [] : [`${ident(field)} > ${since}`]), unseen];
   if (foreign.length > 0) found.push(`(tableoid IN (${foreign.join(", ")})${again === null ? "" : ` AND ${again}`})`);
