@@ -150,6 +150,13 @@ test("what is imported and not there: the package is named, and no command that 
   }
 });
 
+test("what a module does not export may be asked of it as a whole", async () => {
+  const bench = await openBench();
+  const folder = bench.write("asks", `import * as own from "./own.ts"; export default () => own.extra ?? own.n;`);
+  writeFileSync(join(folder, "own.ts"), "export const n = 1;");
+  expect((await bench.runtime.build(folder)).contract.name).toBe("asks");
+});
+
 test("of a bundle that is too large nothing is kept", async () => {
   const bench = await openBench();
   const folder = bench.write(

@@ -7,6 +7,9 @@ import type { SourceProblem } from "#contract/wire/controllers.ts";
 import { packageOf } from "./policy.ts";
 import { placeAt } from "./reach.ts";
 
+/** The end of what esbuild says of an import from an empty file. */
+const NO_EXPORTS = "has no exports";
+
 export function buildProblems(folder: string, messages: readonly Message[]): SourceProblem[] {
   // Modules may await where nothing else is wrong.
   const others = messages.filter(({ text }) => !text.startsWith("Top-level await"));
@@ -21,10 +24,13 @@ export function buildProblems(folder: string, messages: readonly Message[]): Sou
   }));
 }
 
-/** Names of a file that exports nothing, as one that is being saved: they would be undefined. A package may look for them. */
+/**
+ * Names of an empty file, as one that is being saved: they would be undefined. A package may look for them, and whoever takes a module as a
+ * whole for what it may not have.
+ */
 export function emptyImports(warnings: readonly Message[]): Message[] {
   return warnings.filter(
-    ({ id, location }) => id === "import-is-undefined" && packageOf(location?.file ?? "") === undefined,
+    ({ text, location }) => text.endsWith(NO_EXPORTS) && packageOf(location?.file ?? "") === undefined,
   );
 }
 
@@ -42,7 +48,7 @@ function fixFor(text: string): string {
   if (text.startsWith("a bundle takes no data")) return "Copy the file into the controller's folder.";
   if (text.endsWith("is not UTF-8") || /^Unexpected "\\x/.test(text))
     return 'Save the file as UTF-8, or import it with `with { type: "bytes" }`.';
-  if (text.startsWith("No matching export") || text.endsWith("has no exports"))
+  if (text.startsWith("No matching export") || text.endsWith(NO_EXPORTS))
     return "Import a name that the module exports.";
   if (/top-level await/i.test(text))
     return "Import the module instead of require(), or move the await into a function.";
