@@ -257,6 +257,20 @@ test("a name that one controller gives up, and another one that is still loading
   await session.close();
 });
 
+test("a controller that is removed is told of where the one that waited for its name does not load", async () => {
+  const bench = await openBench();
+  const first = bench.write("first", `export default () => 1;`);
+  const { session, next } = await start(join(bench.root, "controllers"), bench);
+  await next("ready");
+  const heir = bench.write("heir", `throw new Error("no");`);
+  writeFileSync(join(heir, "contract.yaml"), JSON.stringify(contractOf("first")));
+  await next("invalid");
+  rmSync(first, { recursive: true });
+  expect(await next("removed")).toMatchObject({ controller: "first" });
+  expect(await bench.outcome("first")).toBe("controller_not_found");
+  await session.close();
+});
+
 test("what is wrong with saves that come one upon the other is told once", async () => {
   const bench = await openBench();
   const folder = bench.write("broken", "export default () => 1;");

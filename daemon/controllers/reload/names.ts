@@ -16,8 +16,8 @@ export function openNames(
   controllers: ReadonlyMap<string, Watched>,
   host: { takeUp(heir: Watched): void; withdraw(name: string): Promise<void> },
 ): Names {
-  /** Who left each name last: whoever left it before has had an heir since then. */
-  const leaving = new Map<string, symbol>();
+  /** How whoever left each name last fares, until an heir serves. Those before fare alike. */
+  const leaving = new Map<string, Promise<boolean>>();
 
   function holderOf(name: string, besides: Watched): Watched | undefined {
     return [...controllers.values()].find((other) => other !== besides && other.claims === name);
@@ -35,6 +35,7 @@ export function openNames(
   }
 
   function giveWay(heir: Watched, name: string): void {
+    leaving.delete(name);
     for (const one of controllers.values()) {
       if (one === heir || one.live?.name !== name) continue;
       one.live = null;
@@ -42,17 +43,21 @@ export function openNames(
     }
   }
 
-  async function leave(name: string): Promise<boolean> {
-    const turn = Symbol(name);
-    leaving.set(name, turn);
-    for (const one of controllers.values()) if (one.waitsFor === name) host.takeUp(one);
-    // Whoever is being read just now may want it, too: in a checkout that moves controllers, or where two change places.
-    await Promise.all([...controllers.values()].map((one) => one.running));
-    if (leaving.get(name) !== turn) return false;
-    leaving.delete(name);
-    if ([...controllers.values()].some(({ live, claims }) => live?.name === name || claims === name)) return false;
-    await host.withdraw(name);
-    return true;
+  function leave(name: string): Promise<boolean> {
+    const unlessWanted = async (): Promise<boolean> => {
+      for (const one of controllers.values()) if (one.waitsFor === name) host.takeUp(one);
+      // Whoever is being read just now may want it, too: in a checkout that moves controllers, or where two change places.
+      await Promise.all([...controllers.values()].map((one) => one.running));
+      const last = leaving.get(name);
+      if (last !== left) return last ?? false;
+      leaving.delete(name);
+      if ([...controllers.values()].some(({ live, claims }) => live?.name === name || claims === name)) return false;
+      await host.withdraw(name);
+      return true;
+    };
+    const left = unlessWanted();
+    leaving.set(name, left);
+    return left;
   }
 
   return { holderOf, exchanged, giveWay, leave };
