@@ -246,8 +246,16 @@ test.runIf(linux)(
     const next = (await bench.invoke("greedy", { ms: 0 })) as number;
     expect(next).not.toBe(greedy);
     expect(getPriority(next)).toBe(10);
-    // A call that takes long because it waits is none that takes a core.
+    // A call that takes long because it waits is none that takes a core, nor is a cell that gets none.
     expect(getPriority(quiet)).toBe(getPriority());
+    await bench.invoke("quiet", {});
+    process.kill(quiet, "SIGSTOP");
+    await new Promise((done) => setTimeout(done, 600));
+    expect(getPriority(quiet)).toBe(getPriority());
+    const again = bench.invoke("quiet", {});
+    await new Promise((done) => setTimeout(done, 100));
+    process.kill(quiet, "SIGCONT");
+    expect(await again).toBe(quiet);
   },
 );
 

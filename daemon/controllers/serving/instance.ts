@@ -19,14 +19,15 @@ import { type Loading, loadCell } from "./load.ts";
 import type { NestedCalls } from "./nested.ts";
 import { outputReader } from "./output.ts";
 import { schemaCheck } from "./slow-check.ts";
-import { COMPUTING_MS, type LiveCell, SPINS, type Watchdog } from "./watchdog.ts";
+import { COMPUTING_MS, type LiveCell, SPINS, schedule, type Watchdog } from "./watchdog.ts";
 
 const GREEDY_MS = 60_000;
 /** So many answers within so many milliseconds, and its cells may run on every processor. */
 const TRUSTED_AFTER = 8;
 const SHORT_MS = 10;
-/** What a cell that does not spin has for its answer once more. */
+/** What a cell that does not spin has for its answer once more, and what it may run meanwhile without giving it. */
 const ANSWER_MS = 50;
+const RAN_MS = 5;
 /** Waiting calls per place. */
 const QUEUE_FACTOR = 16;
 
@@ -139,8 +140,8 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
   /** The cell that takes calls now; loaded when there is none. */
   function serving(overtaken?: AbortSignal): LiveCell | Promise<LiveCell> {
     if (fresh) return boot(overtaken);
-    if (current && current.cell.spinning() > COMPUTING_MS) return unlessItSpins(current, overtaken);
-    if (current && !current.cell.killed) return current;
+    if (current && !current.cell.killed)
+      return current.cell.spinning() > COMPUTING_MS ? unlessItSpins(current, overtaken) : current;
     starting ??= boot(overtaken).then(
       (live) => {
         starting = null;
@@ -155,13 +156,15 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
     return starting;
   }
 
-  /** A call would wait until its deadline in a cell that spins. It may be the daemon that was late, to ask or to read the answer. */
-  async function unlessItSpins({ cell }: LiveCell, overtaken: AbortSignal | undefined): Promise<LiveCell> {
+  /** A call would wait for nothing in a cell that spins. It may be the daemon that was late, or the cell has no processor to answer on. */
+  async function unlessItSpins(live: LiveCell, overtaken: AbortSignal | undefined): Promise<LiveCell> {
+    const { cell } = live;
+    const { ranMs } = schedule(cell.pid);
     await sleep(ANSWER_MS);
     // Behind what has come by now.
     await breathe();
-    if (cell.spinning() > COMPUTING_MS) cell.kill("killed", SPINS);
-    return serving(overtaken);
+    if (cell.spinning() > COMPUTING_MS && schedule(cell.pid).ranMs > ranMs + RAN_MS) cell.kill("killed", SPINS);
+    return cell.killed || current !== live ? serving(overtaken) : live;
   }
 
   function retireCell(live: LiveCell): void {

@@ -86,7 +86,9 @@ export function startWatchdog(options: { idleMs: number; most: number; onIdle(li
     for (const live of cells) {
       const idle = live.calls === 0;
       const silence = live.cell.silence();
-      if (silence > COMPUTING_MS || takesCore(live, idle)) putBehind(live);
+      const unused = idle && live.late === 0;
+      // Of one that nobody uses silence alone says nothing: on a crowded machine it may have no processor to answer on.
+      if ((silence > COMPUTING_MS && !unused) || takesCore(live, unused && silence === 0)) putBehind(live);
       if (live.overdue > 0 && silence > LATE_SILENCE_MS)
         live.cell.kill("killed", "a call passed its deadline and does not yield");
       else if (live.late > 0 && silence > (idle ? LATE_SILENCE_MS : LEFT_SILENCE_MS))
@@ -132,8 +134,8 @@ export function startWatchdog(options: { idleMs: number; most: number; onIdle(li
     looking = null;
   }
 
-  function takesCore(live: LiveCell, idle: boolean): boolean {
-    if (idle && live.late === 0) {
+  function takesCore(live: LiveCell, rests: boolean): boolean {
+    if (rests) {
       delete live.load;
       return false;
     }
@@ -194,7 +196,7 @@ export function startWatchdog(options: { idleMs: number; most: number; onIdle(li
 }
 
 /** /proc/PID/schedstat, nanoseconds; the processor time alone where the kernel does not keep it. */
-function schedule(pid: number): Schedule {
+export function schedule(pid: number): Schedule {
   try {
     const [ran = "", waited = ""] = readFileSync(`/proc/${pid}/schedstat`, "latin1").split(" ");
     return { ranMs: Number(ran) / 1e6, waitedMs: Number(waited) / 1e6 };
