@@ -79,8 +79,12 @@ describe.skipIf(postgresMissing())("live syncs in the daemon", () => {
   test("a realtime sync follows its table by itself, deletions too; by a cursor field alone it takes what is new", async () => {
     const table =
       "CREATE TABLE live (id int PRIMARY KEY); CREATE TABLE added (id int PRIMARY KEY); CREATE TABLE shown (id int PRIMARY KEY)";
-    await source.query(`${table}; INSERT INTO live VALUES (1), (2); INSERT INTO added VALUES (1), (2); INSERT INTO shown VALUES (1)`);
-    await target.query(`${table}; INSERT INTO live VALUES (9); INSERT INTO added VALUES (9); INSERT INTO shown VALUES (9)`);
+    await source.query(
+      `${table}; INSERT INTO live VALUES (1), (2); INSERT INTO added VALUES (1), (2); INSERT INTO shown VALUES (1)`,
+    );
+    await target.query(
+      `${table}; INSERT INTO live VALUES (9); INSERT INTO added VALUES (9); INSERT INTO shown VALUES (9)`,
+    );
     const realtime = { schedule: "realtime" };
     const made = [
       await newSync("live", realtime),
