@@ -1,5 +1,4 @@
 // One deployed version: its compiled schemas, its cell, its limits. A call goes through here from admission to the checked output.
-import { setImmediate as breathe, setTimeout as sleep } from "node:timers/promises";
 import { type FieldProblem, MagicError } from "#contract/errors.ts";
 import { REQUEST_ID } from "#contract/protocol.ts";
 import { defaultLimits } from "#contract/runtime-limits.ts";
@@ -19,15 +18,12 @@ import { type Loading, loadCell } from "./load.ts";
 import type { NestedCalls } from "./nested.ts";
 import { outputReader } from "./output.ts";
 import { schemaCheck } from "./slow-check.ts";
-import { COMPUTING_MS, type LiveCell, SPINS, schedule, type Watchdog } from "./watchdog.ts";
+import { endIfItSpins, type LiveCell, seemsToSpin, type Watchdog } from "./watchdog.ts";
 
 const GREEDY_MS = 60_000;
 /** So many answers within so many milliseconds, and its cells may run on every processor. */
 const TRUSTED_AFTER = 8;
 const SHORT_MS = 10;
-/** What a cell that does not spin has for its answer once more, and what it may run meanwhile without giving it. */
-const ANSWER_MS = 50;
-const RAN_MS = 5;
 /** Waiting calls per place. */
 const QUEUE_FACTOR = 16;
 
@@ -140,8 +136,7 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
   /** The cell that takes calls now; loaded when there is none. */
   function serving(overtaken?: AbortSignal): LiveCell | Promise<LiveCell> {
     if (fresh) return boot(overtaken);
-    if (current && !current.cell.killed)
-      return current.cell.spinning() > COMPUTING_MS ? unlessItSpins(current, overtaken) : current;
+    if (current && !current.cell.killed) return seemsToSpin(current.cell) ? unlessItSpins(current, overtaken) : current;
     starting ??= boot(overtaken).then(
       (live) => {
         starting = null;
@@ -156,15 +151,10 @@ export function openInstance(artifact: Artifact, services: InstanceServices): In
     return starting;
   }
 
-  /** A call would wait for nothing in a cell that spins. It may be the daemon that was late, or the cell has no processor to answer on. */
+  /** A call would wait for nothing in a cell that spins. */
   async function unlessItSpins(live: LiveCell, overtaken: AbortSignal | undefined): Promise<LiveCell> {
-    const { cell } = live;
-    const { ranMs } = schedule(cell.pid);
-    await sleep(ANSWER_MS);
-    // Behind what has come by now.
-    await breathe();
-    if (cell.spinning() > COMPUTING_MS && schedule(cell.pid).ranMs > ranMs + RAN_MS) cell.kill("killed", SPINS);
-    return cell.killed || current !== live ? serving(overtaken) : live;
+    await endIfItSpins(live.cell);
+    return live.cell.killed || current !== live ? serving(overtaken) : live;
   }
 
   function retireCell(live: LiveCell): void {

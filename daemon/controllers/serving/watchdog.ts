@@ -1,5 +1,6 @@
 // Watches every loaded cell from outside its calls: a loop that no longer turns, or a processor burnt after the answer, ends the cell.
 import { readFileSync } from "node:fs";
+import { setImmediate as breathe, setTimeout as sleep } from "node:timers/promises";
 import type { Cell } from "../cell/cell.ts";
 
 /** How long a process's main thread has run, and waited for a processor to run on. */
@@ -57,9 +58,12 @@ const LOOKED_SHARE = 0.4;
 /** Looks at nobody before nobody is looked at any more. */
 const IDLE_LOOKS = 100;
 /** A loop that has been silent that long computes; so may it, but after its neighbours and the daemon. */
-export const COMPUTING_MS = 200;
+const COMPUTING_MS = 200;
+/** What a cell that does not spin has for its answer once more, and what it may run meanwhile without giving it. */
+const ANSWER_MS = 50;
+const RAN_MS = 5;
 /** Why a cell is ended that computes for nobody. */
-export const SPINS = "it spins though no call is under way";
+const SPINS = "it spins though no call is under way";
 /** So much of a core, had or waited for, and for so many sweeps: floods and loops that do yield. */
 const FULL_SHARE = 0.75;
 /** And so much of it had: one that only waits on a crowded machine is not the cause. */
@@ -195,8 +199,22 @@ export function startWatchdog(options: { idleMs: number; most: number; onIdle(li
   };
 }
 
+/** Its loop has been silent for long, with no call to blame. */
+export function seemsToSpin(cell: Cell): boolean {
+  return cell.spinning() > COMPUTING_MS;
+}
+
+/** Ends a cell that seems to spin, unless it is the daemon that was late, or the cell has no processor to answer on. */
+export async function endIfItSpins(cell: Cell): Promise<void> {
+  const { ranMs } = schedule(cell.pid);
+  await sleep(ANSWER_MS);
+  // Behind what has come by now.
+  await breathe();
+  if (seemsToSpin(cell) && schedule(cell.pid).ranMs > ranMs + RAN_MS) cell.kill("killed", SPINS);
+}
+
 /** /proc/PID/schedstat, nanoseconds; the processor time alone where the kernel does not keep it. */
-export function schedule(pid: number): Schedule {
+function schedule(pid: number): Schedule {
   try {
     const [ran = "", waited = ""] = readFileSync(`/proc/${pid}/schedstat`, "latin1").split(" ");
     return { ranMs: Number(ran) / 1e6, waitedMs: Number(waited) / 1e6 };
