@@ -1,7 +1,8 @@
-// The ledger: every dispatch becomes a row, appended in batches a tenth of a second apart together with the budgets it changed, so
+// The ledger: every dispatch becomes a row, appended in batches at the moments of common commits together with the budgets it changed, so
 // that both agree after any crash. Nothing on a request's path waits for it, but for what a key keeps.
 import type { BudgetChanges, Budgets } from "#daemon/gateway/budgets/budgets.ts";
 import type { AccountChange } from "#daemon/gateway/budgets/store.ts";
+import { atCommitMoment } from "#daemon/storage/commit-moment.ts";
 import { isRefusal } from "#daemon/storage/failure.ts";
 import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
 import { type LedgerRow, rowText, type UsageQuery, type UsageSum } from "./row.ts";
@@ -42,7 +43,6 @@ export interface Ledger {
   close(): Promise<void>;
 }
 
-const INTERVAL_MS = 100;
 const RETRY_MS = 1_000;
 const MAX_BATCH = 1_000;
 /** Rows kept while the disk is full; beyond, the oldest are given up, and that is logged. */
@@ -50,7 +50,8 @@ const MAX_WAITING = 100_000;
 
 export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logger): Ledger {
   let waiting: string[] = [];
-  let timer: NodeJS.Timeout | undefined;
+  let scheduled = false;
+  let retry: NodeJS.Timeout | undefined;
   let flushing: Promise<void> | undefined;
   let lost = 0;
   let recorded = 0;
@@ -67,13 +68,21 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
   /** Accounts whose change is refused by itself: tried again at every flush, since what was spent must not be lost. */
   let refused: BudgetChanges[] = [];
 
-  const schedule = (ms: number): void => {
+  const schedule = (): void => {
+    if (closed || scheduled || retry) return;
+    scheduled = true;
+    atCommitMoment(() => {
+      scheduled = false;
+      if (!closed) void flush().catch(() => undefined);
+    });
+  };
+
+  const retryLater = (): void => {
     if (closed) return;
-    timer ??= setTimeout(() => {
-      timer = undefined;
+    retry ??= setTimeout(() => {
+      retry = undefined;
       void flush().catch(() => undefined);
-    }, ms);
-    timer.unref();
+    }, RETRY_MS).unref();
   };
 
   const nextBatch = (): Batch | undefined => {
@@ -152,11 +161,11 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
       }
     })().then(
       () => {
-        if (refused.length > 0) schedule(RETRY_MS);
-        else if (budgets.dirty || waiting.length > 0) schedule(INTERVAL_MS);
+        if (refused.length > 0) retryLater();
+        else if (budgets.dirty || waiting.length > 0) schedule();
       },
       (error: unknown) => {
-        schedule(RETRY_MS);
+        retryLater();
         throw error;
       },
     );
@@ -173,9 +182,9 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
     record(row) {
       waiting.push(rowText(row));
       recorded++;
-      schedule(INTERVAL_MS);
+      schedule();
     },
-    touch: () => schedule(INTERVAL_MS),
+    touch: schedule,
     async usage(query) {
       await stored();
       return await store.usage(query);
@@ -184,7 +193,7 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
     stored,
     async close() {
       closed = true;
-      clearTimeout(timer);
+      clearTimeout(retry);
       await flushing?.catch(() => undefined);
       // Twice: the first pass writes what was spent, the second gives back leases that were kept for the next call.
       await flush();

@@ -1,5 +1,6 @@
-// Writes the audit log: entries wait in memory for a moment, are chained, stored in one transaction, then anchored. Order of
+// Writes the audit log: entries wait in memory for the next common commit, are chained, stored in one transaction, then anchored. Order of
 // arrival is order in the chain. `record` is for the hot path; `recordDurably` is for what must not be lost with the process.
+import { atCommitMoment } from "#daemon/storage/commit-moment.ts";
 import type { Anchor, AnchorFile } from "./anchor.ts";
 import { type AuditRecord, type ChainHead, chain, contentOf, GENESIS, idOf } from "./chain.ts";
 
@@ -17,7 +18,7 @@ export interface AuditStore {
 }
 
 export interface AuditLog {
-  /** Puts it in the next batch: stored within 50 ms; lost if the process is killed before. */
+  /** Puts it in the next batch: stored within 200 ms; lost if the process is killed before. */
   record(record: AuditRecord): void;
   /** Resolves when it is stored. */
   recordDurably(record: AuditRecord): Promise<void>;
@@ -43,10 +44,9 @@ export interface AuditLogOptions {
   readonly onError: (event: "audit.append_failed" | "audit.anchor_failed" | "audit.overflow", error: unknown) => void;
 }
 
-const DELAY_MS = 50;
 const BATCH = 1_000;
 const RETRY_MS = 1_000;
-const ANCHOR_EVERY_MS = 250;
+const ANCHOR_EVERY_MS = 500;
 /** Entries that wait at most; beyond it the database has failed for long, and memory is worth more. */
 const MAX_WAITING = 100_000;
 
@@ -78,7 +78,9 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   /** How many of them somebody waits for. */
   let urgent = 0;
   let failing = false;
-  let timer: NodeJS.Timeout | undefined;
+  let scheduled = false;
+  let retry: NodeJS.Timeout | undefined;
+  let gathering: NodeJS.Immediate | undefined;
   let running: Promise<void> | undefined;
 
   function enqueue(entry: Waiting): void {
@@ -90,12 +92,22 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     }
     waiting.push(entry);
     if (entry.done) urgent++;
-    if (pressing()) void drain();
-    else schedule(DELAY_MS);
+    // One turn later, so that what arrives together is stored together.
+    if (pressing()) gathering ??= setImmediate(drainIfAny);
+    else schedule();
   }
 
-  function schedule(ms: number): void {
-    timer ??= setTimeout(drain, ms).unref();
+  function schedule(): void {
+    if (scheduled || retry) return;
+    scheduled = true;
+    atCommitMoment(() => {
+      scheduled = false;
+      drainIfAny();
+    });
+  }
+
+  function drainIfAny(): void {
+    if (waiting.length > 0) void drain();
   }
 
   // Nobody waits for an ordinary entry: storing each handful as it comes would cost more than all of them at once, a moment later.
@@ -104,21 +116,23 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   }
 
   function drain(): Promise<void> {
-    clearTimeout(timer);
-    timer = undefined;
+    clearTimeout(retry);
+    retry = undefined;
+    clearImmediate(gathering);
+    gathering = undefined;
     running ??= storeAll();
     return running;
   }
 
   async function storeAll(): Promise<void> {
-    // One turn later, so that what arrives together is stored together.
-    await new Promise(setImmediate);
     let stored: boolean;
     do stored = await storeBatch();
     while (stored && pressing());
     // In the same step as the last look at the queue: an entry that came in between would wait for the next one to come.
     running = undefined;
-    if (waiting.length > 0) schedule(stored ? DELAY_MS : RETRY_MS);
+    if (waiting.length === 0) return;
+    if (stored) schedule();
+    else retry ??= setTimeout(drain, RETRY_MS).unref();
   }
 
   /** False when storing failed: the batch stays in the queue for the next try. */
@@ -205,7 +219,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     },
     async close() {
       await flush();
-      clearTimeout(timer);
+      clearTimeout(retry);
       clearTimeout(anchorTimer);
       if (head.sequence > 0) await writeAnchor(true);
     },
