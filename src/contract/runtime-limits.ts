@@ -17,3 +17,6 @@ export const MAX_ROWS = 10_000;
 
 /** Options of node:http that choose a connection: the daemon's are the only ones. */
 export const CONNECTION_OPTIONS = ["socketPath", "createConnection", "ca", "cert", "key", "pfx"] as const;
+
+/** A list as a parameter of a query is an array to PostgreSQL, which has no more dimensions: what is deeper is JSON. */
+export const MAX_DIMENSIONS = 6;

@@ -530,7 +530,44 @@ describe.skipIf(postgresMissing())("postgres", () => {
     });
   });
 
+  test("a number in json that no double holds is text, and not null", async () => {
+    expect(await ask({ sql: `select json '{"a": [1e400, -1E+999, 1e5, 1e100]}' as a` })).toEqual({
+      rows: [{ a: { a: ["1e400", "-1E+999", 100_000, 1e100] } }],
+    });
+  });
+
+  test("members of a list are sent as parameters are: bytes as bytes, and what would become null not at all", async () => {
+    const contract = { capabilities: ["db:query" as const], scopes: { db: [{ name: "pg" }] } };
+    const source = `export default async ({ db }) => {
+      const ask = (type, value) => db.query("pg", "select $1::" + type + " as v", [value]).then(({ rows }) => rows[0].v, ({ code }) => code);
+      return [
+        await ask("bytea[]", [new Uint8Array([1, 255]), null]), await ask("int8[]", [[10n ** 18n], [1n]]),
+        await ask("float8[]", [1, NaN]), await ask("jsonb[]", [{ $bytes: "AA==" }, { $json: 1 }]),
+      ];
+    };`;
+    await bench.deploy("lists", source, contract);
+    expect(await bench.invoke("lists")).toEqual([
+      ["Af8=", null],
+      [["1000000000000000000"], ["1"]],
+      "invalid_request",
+      [{ $bytes: "AA==" }, { $json: 1 }],
+    ]);
+  });
+
   test.each([
+    ["-000043-03-15T00:00:00.000Z", "0044-03-15 BC"],
+    ["0000-12-31T00:00:00.000Z", "0001-12-31 BC"],
+    ["+012026-01-02T00:00:00.000Z", "12026-01-02"],
+  ])("a Date is one before the first year and after 9999, too: %s", async (time, date) => {
+    const params = [{ ms: Date.parse(time) }];
+    expect(await ask({ sql: "select $1::timestamptz::date as date", params })).toEqual({ rows: [{ date }] });
+  });
+
+  test.each([
+    ["int4range '[1,3)', null", ["[1,3)", null]],
+    ["point '(1,2)', '(3,4)'", ["(1,2)", "(3,4)"]],
+    ["bit '101'", ["101"]],
+    ["row(1, 'a,b')", ['(1,"a,b")']],
     ["numeric '1.10', numeric 'NaN'", ["1.10", "NaN"]],
     ["float8 'NaN', null", ["NaN", null]],
     ["date '2024-02-29'", ["2024-02-29"]],
@@ -736,6 +773,13 @@ describe.skipIf(mysqlMissing())("mysql", () => {
   test("whole numbers in json that no double holds are text, as bigint is", async () => {
     const sql = `select json_extract('{"id": -12345678901234567890, "n": 7}', '$') as b`;
     expect(await ask({ sql })).toEqual({ rows: [{ b: { id: "-12345678901234567890", n: 7 } }] });
+  });
+
+  test("a parameter without a placeholder is refused, and its bytes are not taken for another's value", async () => {
+    const code = "invalid_request";
+    expect(await ask({ sql: "select ? as a", params: [1, 2] })).toMatchObject({ code });
+    expect(await ask({ sql: "select ? as a, ? as b", params: [1] })).toMatchObject({ code });
+    expect(await ask({ sql: "select '?' as a, ? as b", params: [2] })).toEqual({ rows: [{ a: "?", b: 2 }] });
   });
 
   test("a login that the server lets in and answers nothing keeps no connection", async () => {

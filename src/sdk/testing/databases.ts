@@ -1,5 +1,5 @@
 // request.db: databases and modes as the contract has them; parameters and rows change as a real database's driver changes them.
-import { MAX_ROWS } from "#contract/runtime-limits.ts";
+import { MAX_DIMENSIONS, MAX_ROWS } from "#contract/runtime-limits.ts";
 import { firstWord, statementRefusal } from "#contract/statement.ts";
 import { HandlerError } from "#sdk/errors.ts";
 import type { HandlerRequest, QueryResult } from "#sdk/request.ts";
@@ -35,7 +35,13 @@ export function fakeDatabases(contract: TestContract, fake: DbFake | undefined):
     if (!Array.isArray(params)) throw new HandlerError("invalid_request", "params must be a list");
     contract.need({ capability: "db:query", name: database });
     if (WRITES.includes(firstWord(sql))) contract.need({ capability: "db:query", name: database, mode: "write" });
-    const rows = ((await fake?.(sql, params.map(parameter), database)) ?? []).map(rowOf) as R[];
+    const rows = (
+      (await fake?.(
+        sql,
+        params.map((value) => parameter(value)),
+        database,
+      )) ?? []
+    ).map(rowOf) as R[];
     if (rows.length > MAX_ROWS) throw new HandlerError("limit_exceeded", `the query has more than ${MAX_ROWS} rows`);
     return { rows, row_count: rows.length };
   }
@@ -58,8 +64,8 @@ export function fakeDatabases(contract: TestContract, fake: DbFake | undefined):
   };
 }
 
-/** As the driver gets it: JSON, big integers as text, bytes as they are. */
-function parameter(value: unknown): unknown {
+/** As the driver gets it: JSON, big integers as text, bytes as they are; so are a list's members. */
+function parameter(value: unknown, dimensions = 0): unknown {
   if (typeof value === "bigint") return value.toString();
   if (value instanceof Uint8Array) return value;
   if (value instanceof ArrayBuffer) return new Uint8Array(value);
@@ -67,6 +73,8 @@ function parameter(value: unknown): unknown {
   const lost = typeof value === "function" || typeof value === "symbol";
   if (lost || ((typeof value === "number" || value instanceof Date) && !Number.isFinite(+value)))
     throw new HandlerError("invalid_request", `params: ${String(value)} cannot be sent`);
+  if (Array.isArray(value) && dimensions < MAX_DIMENSIONS)
+    return value.map((member: unknown) => parameter(member, dimensions + 1));
   return asJson(value) ?? null;
 }
 

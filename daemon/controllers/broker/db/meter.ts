@@ -1,5 +1,6 @@
 // Rows as they come, counted against the caps.
 import { MagicError } from "#contract/errors.ts";
+import { MAX_DIMENSIONS } from "#contract/runtime-limits.ts";
 import { caps } from "./driver.ts";
 
 export interface Meter {
@@ -35,13 +36,32 @@ export function wireValue(value: unknown): unknown {
   return value;
 }
 
-/** A parameter as a driver takes it: marked bytes become bytes, marked times what `timeOf` makes of RFC 3339, marked JSON what it holds. */
-export function driverValue(value: unknown, timeOf = (time: string): string => time): unknown {
+/** Marked times and bytes in the database's form, marked JSON as what it holds. */
+export function unmarked(
+  value: unknown,
+  timeOf: (rfc3339: string) => string,
+  bytesOf: (base64: string) => unknown,
+): unknown {
   if (typeof value !== "object" || value === null) return value;
   const { $bytes, $time, $json } = value as { $bytes?: unknown; $time?: unknown; $json?: unknown };
   if ($json !== undefined) return $json;
-  if (typeof $bytes === "string") return Buffer.from($bytes, "base64");
+  if (typeof $bytes === "string") return bytesOf($bytes);
   return typeof $time === "string" ? timeOf($time) : value;
+}
+
+/** Each member of a list, and of the lists in it. */
+export function eachMember(value: unknown, change: (member: unknown) => unknown, dimensions = 0): unknown {
+  if (!Array.isArray(value) || dimensions === MAX_DIMENSIONS) return change(value);
+  return value.map((member: unknown) => eachMember(member, change, dimensions + 1));
+}
+
+export const bytesOf = (base64: string): Uint8Array => Buffer.from(base64, "base64");
+const asIs = (text: string): string => text;
+
+/** A parameter as a driver takes it whose database has no arrays: a list is JSON, its bytes base64 and its times RFC 3339. */
+export function driverValue(value: unknown, timeOf = asIs): unknown {
+  if (Array.isArray(value)) return eachMember(value, (member) => unmarked(member, asIs, asIs));
+  return unmarked(value, timeOf, bytesOf);
 }
 
 /** The database's refusal, without the driver's own fields; its message is the developer's to read. */

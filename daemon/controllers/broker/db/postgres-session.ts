@@ -3,9 +3,9 @@ import type { Socket } from "node:net";
 import pg from "pg";
 import { MagicError } from "#contract/errors.ts";
 import { ENDED, type Mode, type QueryAnswer, RELEASE_WITHIN_MS, type Session, STATEMENT_TIMEOUT_MS } from "./driver.ts";
-import { driverValue, openMeter, refused } from "./meter.ts";
+import { openMeter, refused } from "./meter.ts";
 import { patiently } from "./patience.ts";
-import { types } from "./postgres-values.ts";
+import { parameterOf, types } from "./postgres-values.ts";
 import { countBytes } from "./wire-cap.ts";
 
 /** `give` is called once, at its end: whether the session can be used again, and whether a statement of it still runs. */
@@ -28,12 +28,7 @@ export function openSession(
     async query(sql, params) {
       try {
         running++;
-        const answer = await stream(
-          client,
-          sql,
-          params.map((value) => driverValue(value)),
-          () => running--,
-        );
+        const answer = await stream(client, sql, params.map(parameterOf), () => running--);
         // Whatever the statement's text hid: outside the broker's transaction nothing more is sent.
         if (client.getTransactionStatus() === "I") throw new MagicError("invalid_request", ENDED);
         return answer;

@@ -1,4 +1,5 @@
 // The request object that a handler gets. It only asks: whether a power is granted is decided by the daemon, by the channel.
+import { MAX_DIMENSIONS } from "#contract/runtime-limits.ts";
 import { logAllowance, MAX_PAYLOAD, up } from "../frames.ts";
 import type { Channel } from "./channel.ts";
 import { failureOf, fromThrown, toError } from "./errors.ts";
@@ -210,26 +211,29 @@ async function transaction(invocation: Invocation, database: unknown, work: (tx:
   return result;
 }
 
-/** Parameters as JSON can carry them: bigint as text, dates marked as RFC 3339, bytes as base64, what looks like a mark as itself. */
 function parameters(params: unknown): unknown {
   if (params === undefined) return [];
-  if (!Array.isArray(params)) return params;
-  return params.map((value: unknown) => {
-    if (typeof value === "bigint") return value.toString();
-    if (value instanceof ArrayBuffer) return { $bytes: Buffer.from(value).toString("base64") };
-    if (ArrayBuffer.isView(value))
-      return { $bytes: Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64") };
-    // JSON would make null of it, and the database would keep that.
-    const lost = typeof value === "function" || typeof value === "symbol";
-    if (lost || ((typeof value === "number" || value instanceof Date) && !Number.isFinite(+value)))
-      throw toError({
-        name: "HandlerError",
-        message: `params: ${StringOf(value)} cannot be sent`,
-        code: "invalid_request",
-      });
-    if (value instanceof Date) return { $time: value.toISOString() };
-    const isMark =
-      typeof value === "object" && value !== null && ("$time" in value || "$bytes" in value || "$json" in value);
-    return isMark ? { $json: value } : value;
-  });
+  return Array.isArray(params) ? params.map((value: unknown) => parameter(value, 0)) : params;
+}
+
+/** As JSON can carry it: bigint as text, dates marked as RFC 3339, bytes as base64, what looks like a mark as itself; so are a list's members. */
+function parameter(value: unknown, dimensions: number): unknown {
+  if (typeof value === "bigint") return value.toString();
+  if (value instanceof ArrayBuffer) return { $bytes: Buffer.from(value).toString("base64") };
+  if (ArrayBuffer.isView(value))
+    return { $bytes: Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64") };
+  // JSON would make null of it, and the database would keep that.
+  const lost = typeof value === "function" || typeof value === "symbol";
+  if (lost || ((typeof value === "number" || value instanceof Date) && !Number.isFinite(+value)))
+    throw toError({
+      name: "HandlerError",
+      message: `params: ${StringOf(value)} cannot be sent`,
+      code: "invalid_request",
+    });
+  if (value instanceof Date) return { $time: value.toISOString() };
+  if (Array.isArray(value) && dimensions < MAX_DIMENSIONS)
+    return value.map((member: unknown) => parameter(member, dimensions + 1));
+  const isMark =
+    typeof value === "object" && value !== null && ("$time" in value || "$bytes" in value || "$json" in value);
+  return isMark ? { $json: value } : value;
 }
