@@ -95,6 +95,17 @@ export function giveUp(connection: MysqlConnection): void {
   (connection as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
 }
 
+/** What the driver's promises stand on. */
+interface Underlying extends EventEmitter {
+  readonly stream: Socket;
+  prepare(
+    options: { readonly sql: string },
+    told: (error: Error | null, statement: { readonly parameters: readonly unknown[] }) => void,
+  ): void;
+  /** The statement that was prepared by the same text. */
+  execute(options: object, values: readonly unknown[]): { on(event: string, listener: (value: never) => void): void };
+}
+
 /** `status`: the server's, after a statement that returns no rows; null after others, which cannot change it. */
 type Ran = QueryAnswer & { readonly status: number | null };
 
@@ -109,19 +120,10 @@ async function run(
   const marked = questionMarks("mysql", sql, values);
   const meter = openMeter();
   return await new Promise<Ran>((resolve, reject) => {
-    // A prepared statement is one statement; its rows come one by one.
-    const under = (connection as unknown as { connection: unknown }).connection as EventEmitter & {
-      stream: Socket;
-      execute(
-        options: object,
-        values: readonly unknown[],
-      ): {
-        on(event: string, listener: (value: never) => void): void;
-      };
-    };
+    const under = (connection as unknown as { connection: unknown }).connection as Underlying;
     const uncounted = countBytes(under.stream, reject);
     let done = false;
-    // A statement that failed emits `end` too, and once more where it was only to be prepared.
+    // A statement that failed emits `end` too.
     const over = (): void => {
       if (done) return;
       done = true;
@@ -135,24 +137,40 @@ async function run(
       reject(error);
     };
     under.on("error", lost);
-    const query = under.execute({ sql: marked.sql, typeCast: typeCast }, marked.params);
+    // A prepared statement is one statement. What has no placeholder the server would take for the beginning of the next value.
+    under.prepare({ sql: marked.sql }, (error, statement) => {
+      if (error) return lost(error);
+      const [wanted, came] = [statement.parameters.length, marked.params.length];
+      if (wanted === came) execute();
+      else
+        lost(
+          new MagicError(
+            "invalid_request",
+            `the statement has placeholders for ${wanted}, and ${came} parameters came`,
+          ),
+        );
+    });
     let changed = 0;
     let status: number | null = null;
-    query.on("result", (row: { affectedRows?: number; serverStatus?: number } & Record<string, unknown>) => {
-      if (row.constructor?.name === "ResultSetHeader") {
-        changed = Number(row.affectedRows ?? 0);
-        status = row.serverStatus ?? 0;
-      } else
-        try {
-          meter.add(Object.fromEntries(Object.entries(row).map(([key, value]) => [key, wireValue(value)])));
-        } catch (error) {
-          reject(error);
-        }
-    });
-    query.on("error", lost);
-    query.on("end", () => {
-      over();
-      resolve({ rows: meter.rows, row_count: meter.rows.length || changed, status });
-    });
+    // Its rows come one by one.
+    function execute(): void {
+      const query = under.execute({ sql: marked.sql, typeCast }, marked.params);
+      query.on("result", (row: { affectedRows?: number; serverStatus?: number } & Record<string, unknown>) => {
+        if (row.constructor?.name === "ResultSetHeader") {
+          changed = Number(row.affectedRows ?? 0);
+          status = row.serverStatus ?? 0;
+        } else
+          try {
+            meter.add(Object.fromEntries(Object.entries(row).map(([key, value]) => [key, wireValue(value)])));
+          } catch (error) {
+            reject(error);
+          }
+      });
+      query.on("error", lost);
+      query.on("end", () => {
+        over();
+        resolve({ rows: meter.rows, row_count: meter.rows.length || changed, status });
+      });
+    }
   });
 }
