@@ -528,6 +528,19 @@ test("a handler that spins after it has answered is ended from outside, and the 
   expect(await settle(() => ended() === 2)).toBe(true);
 });
 
+test("a call that came to a cell which ends before it reads the call runs in another one", async () => {
+  await bench.deploy("shortlived", "export default () => process.pid;");
+  const pid = (await bench.invoke("shortlived")) as number;
+  process.kill(pid, "SIGSTOP");
+  // By then it has been asked whether its loop turns.
+  await new Promise((done) => setTimeout(done, 50));
+  const calls = [1, 2, 3].map(() => bench.invoke("shortlived"));
+  process.kill(pid, "SIGKILL");
+  const pids = new Set(await Promise.all(calls));
+  expect(pids.size).toBe(1);
+  expect(pids).not.toContain(pid);
+});
+
 test("a daemon that was late itself takes no cell for one that spins", async () => {
   await bench.deploy("steady", "export default () => process.pid;");
   const pids = new Set<unknown>();

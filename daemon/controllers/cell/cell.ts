@@ -59,7 +59,7 @@ export interface Cell {
   readonly layers: Layers;
   readonly hello: HelloMessage;
   readonly gone: Promise<CellGone>;
-  /** It was killed, and will be gone in a moment. */
+  /** It has ended, or was killed and will be gone in a moment. */
   readonly killed: boolean;
   load(options: LoadOptions, code: string, onLog: (log: LogMessage) => void): Promise<void>;
   invoke(call: CellCall): RunningCall;
@@ -143,7 +143,9 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
 
   function onExit(exit: CellExit): CellGone {
     child.standing.close();
-    const reason = killed ?? explain(exit);
+    // Before anybody is told: a call that is run again must not come to this cell.
+    killed ??= explain(exit);
+    const reason = killed;
     for (const call of running.drain()) {
       call.streams?.close();
       call.call.onGone(reason);
