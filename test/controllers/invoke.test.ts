@@ -112,8 +112,8 @@ test("members called like what every object inherits are there only where they w
   expect(await bench.outcome("names", { constructor: 1 })).toBe("input_invalid");
 });
 
-test("international formats are checked like the plain ones", async () => {
-  const formats = ["idn-email", "idn-hostname", "iri", "iri-reference"];
+test("formats are checked by their grammars, the international ones too", async () => {
+  const formats = ["idn-email", "idn-hostname", "iri", "iri-reference", "uuid", "duration", "time", "date-time"];
   const properties = Object.fromEntries(formats.map((format) => [format, { type: "string", format }]));
   await bench.deploy("world", "export default (request) => request.input;", {
     input_schema: { type: "object", properties },
@@ -125,6 +125,14 @@ test("international formats are checked like the plain ones", async () => {
     ["idn-hostname", "例え.テスト", ["", ".", "a b", "-ü", "ü".repeat(70), "a/ü"]],
     ["iri", "http://ƒøø.ßår/?∂éœ=πîx#πîüx", ["/abc", "âππ", "http://a b/", "\ud800"]],
     ["iri-reference", "/âππ", ["\\\\WINDOWS\\filëßåré", "#ƒräg\\mênt"]],
+    ["uuid", "2EB8AA08-aa98-11ea-b4aa-73b441d16380", ["urn:uuid:2eb8aa08-aa98-11ea-b4aa-73b441d16380", ""]],
+    ["duration", "P1Y2M3DT4H5M6S", ["P1Y2D", "PT1H2S", "P", "P1YT", "P1W1D"]],
+    ["time", "05:29:60.5+05:30", ["05:29:60Z", "12:00:00", "12:00:00+05", "12:00:00+0530", "24:00:00Z"]],
+    [
+      "date-time",
+      "2026-01-02T03:04:59.999999999999999z",
+      ["2026-02-29T00:00:00Z", "2026-01-02T03:04:05+05", "2026-01-02"],
+    ],
   ] as const) {
     expect(await outcome(format, good), good).toBe("ok");
     for (const value of bad) expect(await outcome(format, value), `${format} ${value}`).toBe("input_invalid");

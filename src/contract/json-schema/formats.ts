@@ -1,5 +1,5 @@
-// The formats of JSON Schema 2020-12 (validation, section 7.3), asserted: those of ajv-formats, and the international ones that it
-// lacks, each brought to its ASCII form first.
+// The formats of JSON Schema 2020-12 (validation, section 7.3), asserted: those of ajv-formats but for what it takes beyond their grammars, and the
+// international ones that it lacks, each brought to its ASCII form first.
 import { domainToASCII } from "node:url";
 import type { Ajv2020, Format } from "ajv/dist/2020.js";
 import formats, { type FormatName } from "ajv-formats";
@@ -10,10 +10,35 @@ const get = (name: FormatName): Format => formats.default.get(name);
 export function addFormats(ajv: Ajv2020): Ajv2020 {
   formats.default(ajv);
   return ajv
+    .addFormat("uuid", /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i)
+    .addFormat("duration", DURATION)
+    .addFormat("time", isTime)
+    .addFormat("date-time", isDateTime)
     .addFormat("idn-hostname", isHost)
     .addFormat("idn-email", isEmail)
     .addFormat("iri", (text: string) => fits("uri", encoded(text)))
     .addFormat("iri-reference", (text: string) => fits("uri-reference", encoded(text)));
+}
+
+/** RFC 3339, appendix A: units follow each other without a gap. */
+const DURATION =
+  /^P(?!$)(\d+W|(\d+Y(\d+M(\d+D)?)?|\d+M(\d+D)?|\d+D)?(T(?=\d)(\d+H(\d+M(\d+S)?)?|\d+M(\d+S)?|\d+S)?)?)$/;
+
+const TIME = /^([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(?:\.\d+)?(?:z|([+-])([01]\d|2[0-3]):([0-5]\d))$/i;
+
+/** RFC 3339, section 5.6: a leap second is the last one of a day in UTC. */
+function isTime(text: string): boolean {
+  const [, hour, minute, second, sign, hours = 0, minutes = 0] = TIME.exec(text) ?? [];
+  if (second !== "60") return second !== undefined;
+  const ahead = (Number(hours) * 60 + Number(minutes)) * (sign === "-" ? -1 : 1);
+  return (Number(hour) * 60 + Number(minute) - ahead + 2 * DAY) % DAY === DAY - 1;
+}
+
+/** Minutes. */
+const DAY = 24 * 60;
+
+function isDateTime(text: string): boolean {
+  return /^[t\s]$/i.test(text.charAt(10)) && fits("date", text.slice(0, 10)) && isTime(text.slice(11));
 }
 
 // UTS 46, as URLs do it; a host is not more than that.
