@@ -145,10 +145,10 @@ export interface Syncs {
   trigger(id: string): Promise<{ id: string; status: string }>;
 }
 
-/** Fields must be JSON; the line carries the request id, controller and version by itself. */
+/** Fields must be JSON (an error as the message is one of them, with its stack); the line carries the request id, controller and version by itself. */
 export interface Log {
-  debug(message: string, fields?: Record<string, unknown>): void;
-  info(message: string, fields?: Record<string, unknown>): void;
-  warn(message: string, fields?: Record<string, unknown>): void;
-  error(message: string, fields?: Record<string, unknown>): void;
+  debug(message: string | Error, fields?: Record<string, unknown>): void;
+  info(message: string | Error, fields?: Record<string, unknown>): void;
+  warn(message: string | Error, fields?: Record<string, unknown>): void;
+  error(message: string | Error, fields?: Record<string, unknown>): void;
 }

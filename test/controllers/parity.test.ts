@@ -309,11 +309,17 @@ test("a unit test sees errors among a line's fields as the log has them", async 
     const error = Object.assign(new TypeError("broken"), { code: "E_BROKEN" });
     log.error("held", { error, big: 1n, own: { toJSON: () => "own" } });
     log.error("bare", error as never);
+    log.error(error, { n: 1 });
     log.error("deep", { list: [{ error }] });
     return {};
   };
   const { logs } = await testHandler(handler, { folder: join(root, "controllers", "all") }).invoke({});
   const said = { name: "TypeError", message: "broken", code: "E_BROKEN", stack: expect.stringContaining("broken\n") };
   const deep = { list: [{ error: said }] };
-  expect(logs.map(({ fields }) => fields)).toEqual([{ error: said, big: "1", own: "own" }, said, deep]);
+  expect(logs.map(({ fields }) => fields)).toEqual([
+    { error: said, big: "1", own: "own" },
+    said,
+    { error: said, n: 1 },
+    deep,
+  ]);
 });

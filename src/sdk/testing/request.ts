@@ -56,8 +56,10 @@ export function createRequest<Input>(
   const logs: LogLine[] = [];
   const log =
     (level: string) =>
-    (message: string, fields?: Record<string, unknown>): void =>
-      void logs.push({ level, message: String(message), fields: fieldsOf(fields) });
+    (message: string | Error, fields?: Record<string, unknown>): void => {
+      const all = message instanceof Error ? { error: message, ...fields } : fields;
+      logs.push({ level, message: String(message), fields: fieldsOf(all) });
+    };
   const request: HandlerRequest<Input> = {
     input,
     id: "req_test",

@@ -2,17 +2,15 @@
 import { Console } from "node:console";
 import { Writable } from "node:stream";
 import { currentInvocation } from "./invocation.ts";
-import { log, type SessionLog } from "./request.ts";
+import type { Log } from "./request.ts";
 
 const LEVELS = { debug: "debug", log: "info", info: "info", warn: "warn", error: "error", trace: "debug" } as const;
 const MAX_LINE = 16 * 1024;
 
-export function consoleToFrames(sessionLog: SessionLog): void {
+export function consoleToFrames(log: Log): void {
   function line(level: string, text: string): void {
     const cut = text.length > MAX_LINE ? `${text.slice(0, MAX_LINE)}…` : text;
-    const invocation = currentInvocation();
-    if (invocation && !invocation.over) log(invocation, level, cut);
-    else sessionLog(level, cut, undefined, invocation?.message.id);
+    log(currentInvocation(), level, cut);
   }
   const streamOf = (level: string): Writable =>
     new Writable({

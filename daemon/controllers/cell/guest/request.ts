@@ -34,7 +34,7 @@ export interface Identity {
   readonly version: string;
 }
 
-export function makeRequest(invocation: Invocation, controller: Identity): object {
+export function makeRequest(invocation: Invocation, controller: Identity, log: Log): object {
   const { message } = invocation;
   const request = {
     input: message.input,
@@ -106,37 +106,40 @@ export async function globalFetch(input: string | URL | Request, init?: RequestI
   return brokeredFetch(currentInvocation(), input, init);
 }
 
-export function log(invocation: Invocation, level: string, text: unknown, fields?: unknown): void {
-  if (invocation.over || invocation.logged > logAllowance.invocation.bytes) return;
-  const frame = logText(level, text, fields);
-  invocation.logged += byteLength(frame);
-  invocation.channel.sendText(up.log, invocation.id, invocation.secret, frame);
-}
-
-/** Lines of no invocation; `requestId`: of the one whose code it was, which has ended. */
-export function openSessionLog(channel: Channel, secret: Uint8Array) {
+/** Writes the lines of calls, and those of none; of a call that has ended they are the latter, and come with its request's id. */
+export function openLog(channel: Channel, session: Uint8Array) {
   const { bytes: most, windowMs } = logAllowance.session;
   let bytes = 0;
   let ends = 0;
-  return (level: string, text: unknown, fields: unknown, requestId: string | undefined): void => {
+  return (invocation: Invocation | undefined, level: string, text: unknown, fields?: unknown): void => {
+    if (invocation && !invocation.over) {
+      if (invocation.logged > logAllowance.invocation.bytes) return;
+      const frame = logText(level, text, fields);
+      invocation.logged += byteLength(frame);
+      channel.sendText(up.log, invocation.id, invocation.secret, frame);
+      return;
+    }
     const at = now();
     if (at > ends) {
       ends = at + windowMs;
       bytes = 0;
     }
     if (bytes > most) return;
-    const frame = logText(level, text, fields, requestId);
+    const frame = logText(level, text, fields, invocation?.message.id);
     bytes += byteLength(frame);
-    channel.sendText(up.log, 0, secret, frame);
+    channel.sendText(up.log, 0, session, frame);
   };
 }
 
-export type SessionLog = ReturnType<typeof openSessionLog>;
+export type Log = ReturnType<typeof openLog>;
 
 /** A log line as JSON; fields that are not JSON are named instead of losing the line, as is one that no frame holds. */
 function logText(level: string, text: unknown, fields: unknown, requestId?: string): string {
   const message = typeof text === "string" ? text : StringOf(text);
-  const line = lineText({ level, message, fields, requestId }, fields === undefined ? undefined : readable());
+  // The message is its first line alone: where it came from is among the fields.
+  const error = text instanceof ErrorOf ? text : undefined;
+  const plain = fields === undefined && error === undefined;
+  const line = lineText({ level, message, error, fields, requestId }, plain ? undefined : readable());
   const bytes = byteLength(line);
   return bytes <= MAX_PAYLOAD
     ? line
@@ -146,16 +149,19 @@ function logText(level: string, text: unknown, fields: unknown, requestId?: stri
 interface Line {
   readonly level: string;
   readonly message: string;
+  readonly error?: Error | undefined;
   readonly fields?: unknown;
   readonly requestId: string | undefined;
 }
 
-function lineText({ level, message, fields, requestId }: Line, said?: ReturnType<typeof readable>): string {
+function lineText(line: Line, said?: ReturnType<typeof readable>): string {
+  const { level, message, error, fields, requestId } = line;
   try {
-    return stringifyJson({ level, message, fields, requestId }, said) ?? "";
+    const all = error === undefined ? fields : { error, ...(fields as object | undefined) };
+    return stringifyJson({ level, message, fields: all, requestId }, said) ?? "";
   } catch (thrown) {
     // What nests by the thousand is written in the plain way alone: the daemon says of it that it does.
-    if (said) return lineText({ level, message, fields, requestId });
+    if (said) return lineText(line);
     const unreadable = { fields_unreadable: fromThrown(thrown).message };
     return stringifyJson({ level, message, fields: unreadable, requestId }) ?? "";
   }

@@ -27,7 +27,7 @@ import {
 } from "./invocation.ts";
 import { byteLength, bytesSet, parseJson, stringifyJson, table, Uint8ArrayOf, utf8Slice } from "./primordials.ts";
 import { fitRealm, hardenRealm } from "./realm.ts";
-import { type Identity, log, makeRequest, openSessionLog } from "./request.ts";
+import { type Identity, makeRequest, openLog } from "./request.ts";
 
 const REPLY = Symbol.for("magic.reply");
 type UserHandler = (request: object) => unknown;
@@ -49,8 +49,8 @@ export async function runZygote(): Promise<void> {
   const endProcess = (process as unknown as { reallyExit(code: number): void }).reallyExit.bind(process);
 
   const channel = openChannel(onFrame, () => endProcess(0));
-  const sessionLog = openSessionLog(channel, session);
-  consoleToFrames(sessionLog);
+  const log = openLog(channel, session);
+  consoleToFrames(log);
   process.on("uncaughtException", (error) => {
     const invocation = currentInvocation();
     // Thrown beside the handler's promise, by a timer or an event: nothing would ever settle what waits for it.
@@ -109,7 +109,7 @@ export async function runZygote(): Promise<void> {
     const before = underWay === 1 ? cpuMicroseconds() : null;
     const number = begun;
     try {
-      const returned = await (handler as UserHandler)(makeRequest(invocation, identity));
+      const returned = await (handler as UserHandler)(makeRequest(invocation, identity, log));
       text = outputText(outputOf(returned));
     } catch (thrown) {
       type = up.error;
@@ -134,10 +134,7 @@ export async function runZygote(): Promise<void> {
   /** An error that nobody caught, as a line of the call whose code it came from. */
   function stray(what: string, error: unknown): void {
     const { name, message, stack } = fromThrown(error);
-    const line = `${what}: ${name}: ${message}`;
-    const invocation = currentInvocation();
-    if (invocation && !invocation.over) log(invocation, "error", line, { stack });
-    else sessionLog("error", line, { stack }, invocation?.message.id);
+    log(currentInvocation(), "error", `${what}: ${name}: ${message}`, { stack });
   }
 }
 
