@@ -536,6 +536,15 @@ describe.skipIf(postgresMissing())("postgres", () => {
     });
   });
 
+  test("a list that is meant for json is refused with what to send instead", async () => {
+    const message = expect.stringContaining("send JSON.stringify(list) as json");
+    expect(await ask({ sql: "select $1::json as v", params: [[1, 2]] })).toMatchObject({
+      code: "upstream_error",
+      message,
+    });
+    expect(await ask({ sql: "select $1::json as v", params: ["[1, 2]"] })).toEqual({ rows: [{ v: [1, 2] }] });
+  });
+
   test("members of a list are sent as parameters are: bytes as bytes, and what would become null not at all", async () => {
     const contract = { capabilities: ["db:query" as const], scopes: { db: [{ name: "pg" }] } };
     const source = `export default async ({ db }) => {

@@ -64,10 +64,10 @@ export function driverValue(value: unknown, timeOf = asIs): unknown {
   return unmarked(value, timeOf, bytesOf);
 }
 
-/** The database's refusal, without the driver's own fields; its message is the developer's to read. */
-export function refused(error: unknown): MagicError {
+/** The database's refusal, without the driver's own fields; its message is the developer's to read. `hint`: what to do about it. */
+export function refused(error: unknown, hint = ""): MagicError {
   const { message, code } = error as { message?: string; code?: unknown };
-  return new MagicError("upstream_error", `the database answered: ${message || String(code ?? error)}`, {
+  return new MagicError("upstream_error", `the database answered: ${message || String(code ?? error)}${hint}`, {
     cause: error,
   });
 }

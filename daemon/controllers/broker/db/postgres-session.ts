@@ -37,7 +37,9 @@ export function openSession(
           destroy();
           throw error;
         }
-        throw refused(error);
+        // The type's name is the same in every language of its messages.
+        const noJson = /\bjson\b/.test((error as Error).message) && params.some(Array.isArray);
+        throw refused(error, noJson ? "; a list is sent as an array: send JSON.stringify(list) as json" : "");
       }
     },
     // PostgreSQL before 16 lets large objects be written where nothing may be, and sends a NOTIFY: what reads has nothing to commit.
