@@ -125,6 +125,7 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
   const held = { bytes: 0 };
   const sessionLogs = openLogMeter(logAllowance.session);
   let killed: CellGone | null = null;
+  let ended: CellGone | null = null;
   let loaded = false;
   let pingSentAt = 0;
   /** No call is under way that was there when the ping was sent. */
@@ -143,9 +144,9 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
 
   function onExit(exit: CellExit): CellGone {
     child.standing.close();
+    const reason = killed ?? explain(exit);
     // Before anybody is told: a call that is run again must not come to this cell.
-    killed ??= explain(exit);
-    const reason = killed;
+    ended = reason;
     for (const call of running.drain()) {
       call.streams?.close();
       call.call.onGone(reason);
@@ -243,7 +244,7 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
     layers,
     gone,
     get killed() {
-      return killed !== null;
+      return (ended ?? killed) !== null;
     },
     load(options, code, onLog) {
       onSessionLog = onLog;
@@ -256,7 +257,7 @@ export function holdCell(child: CellProcess, layers: Layers): Promise<Cell> {
       });
     },
     invoke(call) {
-      const why = killed;
+      const why = ended ?? killed;
       if (why) {
         queueMicrotask(() => call.onGone(why));
         return { abort() {} };
