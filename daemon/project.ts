@@ -46,6 +46,17 @@ interface State {
   readonly secrets: readonly string[];
 }
 
+/** Of a file that said something when it was read last. */
+const emptied: Problem = {
+  file: PROJECT_FILE,
+  line: 1,
+  column: 1,
+  pointer: "",
+  code: "empty",
+  message: "The file was emptied: what it said stays in force until the daemon is started again.",
+  fix: "Write the document into it, or run `magic daemon restart` for every default.",
+};
+
 /** How long a file may be empty or gone while it is being replaced. */
 const GRACE_MS = 1_000;
 
@@ -83,7 +94,7 @@ export async function openProject(options: ProjectOptions): Promise<Project> {
       return true;
     }
     // Taken away, it is a project with every default; there and empty, it is an accident.
-    const found = text.trim() === "" && existsSync(path) ? readEmpty() : interpret(text, env);
+    const found = text.trim() === "" && existsSync(path) ? { problems: [emptied] } : interpret(text, env);
     if (!("state" in found)) {
       problems = found.problems;
       if (text !== refused) logger.error("project.invalid", { problems: problems.map(problemLine) });
@@ -141,15 +152,10 @@ function interpret(
   text: string,
   env: NodeJS.ProcessEnv,
 ): { readonly state: State } | { readonly problems: readonly Problem[] } {
-  // No file is a project with every default.
-  const { config, problems } = text.trim() === "" ? { config: {}, problems: [] } : readProject(text, PROJECT_FILE);
+  const { config, problems } = readProject(text, PROJECT_FILE);
   if (!config) return { problems };
   const { value, missing, secrets } = fillEnvironment(config, env);
   return { state: { text, config: value, missing, secrets } };
-}
-
-function readEmpty(): { readonly problems: readonly Problem[] } {
-  return { problems: readProject("", PROJECT_FILE).problems };
 }
 
 function tellMissing({ missing }: State, logger: Logger): void {

@@ -17,7 +17,7 @@ export interface ProjectReading {
 
 /** The text of magic.yaml (YAML or JSON) as a configuration, or every problem in it. `${env:...}` is left as it is written. */
 export function readProject(content: string | Uint8Array, file: string): ProjectReading {
-  if (isCommented(content)) return { config: {} as ProjectConfig, problems: [] };
+  if (isBlank(content)) return { config: {}, problems: [] };
   const { source, problems } = readSource(content, file);
   if (!source) return { config: undefined, problems };
   const found = [...problems, ...checkAgainst(source, validators.project)];
@@ -26,12 +26,10 @@ export function readProject(content: string | Uint8Array, file: string): Project
   return { config: sorted.length === 0 ? (source.value as ProjectConfig) : undefined, problems: sorted };
 }
 
-// A file all of whose lines were commented out is a project with every default; an empty one is an accident.
-function isCommented(content: string | Uint8Array): boolean {
-  const lines = String(typeof content === "string" ? content : Buffer.from(content))
-    .trim()
-    .split("\n");
-  return lines[0] !== "" && lines.every((line) => /^\s*(#.*)?$/.test(line));
+// A file that is empty (`touch magic.yaml` marks a root), or all of whose lines were commented out, is a project with every default.
+function isBlank(content: string | Uint8Array): boolean {
+  const text = String(typeof content === "string" ? content : Buffer.from(content));
+  return text.split("\n").every((line) => /^\s*(#.*)?$/.test(line));
 }
 
 function references(source: Source, config: ProjectConfig): Problem[] {

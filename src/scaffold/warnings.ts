@@ -25,7 +25,23 @@ export interface Read {
 }
 
 export function warningsOf(read: Read): Problem[] {
-  return [...unconfigured(read), ...unserved(read), ...closed(read), ...unfilled(read), ...unchecked(read)];
+  return [
+    ...emptied(read),
+    ...unconfigured(read),
+    ...unserved(read),
+    ...closed(read),
+    ...unfilled(read),
+    ...unchecked(read),
+  ];
+}
+
+// Every default, as somebody may want it who marks a root; or a disk was full while the file was saved.
+function emptied(read: Read): Problem[] {
+  if (!read.config || Object.keys(read.config).length > 0) return [];
+  const file = projectFile(read);
+  if (String(readPlainFile(resolve(read.cwd, file))).trim() !== "") return [];
+  const message = "The file is empty: every setting has its default.";
+  return [{ ...placeIn(read, file, ""), code: "empty", message, fix: "Write `version: 1` into it if that is meant." }];
 }
 
 // A contract is right in itself; whether its project offers what it names is the project's matter, and may come later.

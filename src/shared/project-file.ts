@@ -9,7 +9,7 @@ import { readPlainFile } from "./plain-file.ts";
 /** What it says, or every problem of it. Where it is absent or blank it is every default, as to the daemon. Throws not_found where it is no file. */
 export function readProjectFile(root: string): ProjectReading {
   const written = hasProjectFile(root) ? readPlainFile(join(root, PROJECT_FILE)) : "";
-  return String(written).trim() === "" ? { config: {}, problems: [] } : readProject(written, PROJECT_FILE);
+  return readProject(written, PROJECT_FILE);
 }
 
 /** The same, where nothing goes by a file that is not valid. Throws config_invalid with every problem. */

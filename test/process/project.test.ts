@@ -111,11 +111,18 @@ test("a version that is no number is told of once", () => {
   ]);
 });
 
-test("no file, and one with comments alone, is a project with every default", async () => {
+test("no file, and one that is empty or has comments alone, is a project with every default, to `validate` too", async () => {
   expect((await open()).current()).toEqual({});
-  await save("# nothing yet\n\n");
-  expect((await open()).current()).toEqual({});
-  expect(readProject("# nothing yet\n\n", "magic.yaml").problems).toEqual([]);
+  for (const [text, told] of [
+    ["", ["empty"]],
+    ["\ufeff \n", ["empty"]],
+    ["# nothing yet\n\n", []],
+  ] as const) {
+    await save(text);
+    expect((await open()).current()).toEqual({});
+    const { valid, warnings } = validatePaths([], root, root);
+    expect([valid, warnings.map(({ code }) => code)]).toEqual([true, told]);
+  }
 });
 
 test("a link that leads nowhere is this project's file, which cannot be read: no other project, and no default, takes its place", async () => {
