@@ -48,7 +48,7 @@ async function main(): Promise<number> {
     await program.root.parseAsync(line, { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    const usage = usageError(error, program, argv);
+    const usage = await usageError(error, program, argv);
     if (usage) throw usage;
     process.stdout.write(format === "text" ? help : `${printableJson({ help }, 0)}\n`);
     return exitCodes.ok;

@@ -15,7 +15,7 @@ export default defineCommand<{ names?: Names }>({
       .addOption(new Option("--names <kind>").choices(nameKinds).hideHelp())
       .addHelpText(
         "after",
-        '\nFor this session: eval "$(magic completion bash)"; for good: put that line into ~/.bashrc.',
+        '\neval "$(magic completion bash)" is for this session; in ~/.bashrc, for good.',
       ),
   async run(context) {
     const { args, options, output, registry } = context;

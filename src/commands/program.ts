@@ -123,20 +123,39 @@ export function wordsOf(argv: readonly string[]): string[] {
 }
 
 /** commander's refusal as a usage error that names everything missing, not only the first. Undefined: help was shown. */
-export function usageError(error: CommanderError, program: Program, argv: readonly string[]): MagicError | undefined {
+export async function usageError(
+  error: CommanderError,
+  program: Program,
+  argv: readonly string[],
+): Promise<MagicError | undefined> {
   if (error.code === "commander.helpDisplayed") return undefined;
   const command = commandOf(program.root, argv);
   const path = commandPath(command);
   const extra = { next: `See \`${path} --help\`.` };
   if (error.code === "commander.help") {
-    const verbs = command.commands.map((verb) => verb.name()).join(", ");
-    return new MagicError("usage", `\`${path}\` needs a verb: ${verbs}.`, { extra });
+    const names = command.commands.map((one) => one.name()).join(", ");
+    const what = command === program.root ? "command" : "verb";
+    return new MagicError("usage", `\`${path}\` needs a ${what}: ${names}.`, { extra });
+  }
+  if (error.code === "commander.unknownCommand" && command === program.root) {
+    const word = wordsOf(argv)[0] ?? "";
+    const meant = await nounsWith(word);
+    const said = meant.length > 1 ? `one of ${meant.join(", ")}` : meant[0];
+    if (said) return new MagicError("usage", `Unknown command '${word}'. Did you mean ${said}?`, { extra });
   }
   const missing = error.code.startsWith("commander.missing") ? missingOf(command) : [];
   if (missing.length > 0)
     return new MagicError("usage", `Missing: ${missing.join(", ")}.`, { extra: { ...extra, missing } });
   const detail = error.message.replace(/^error: /, "").replace(/\n\((.*)\)$/, ". $1");
   return new MagicError("usage", detail.charAt(0).toUpperCase() + detail.slice(1), { extra });
+}
+
+/** `status` -> `daemon status`: a verb whose noun was left out. */
+async function nounsWith(verb: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const [noun, entry] of groups.flatMap(({ commands }) => Object.entries(commands)))
+    if (isNoun(entry) && Object.hasOwn((await entry.verbs()).verbs, verb)) found.push(`${noun} ${verb}`);
+  return found;
 }
 
 function commandOf(root: Command, argv: readonly string[]): Command {

@@ -93,7 +93,11 @@ test("slips are answered with a suggestion, exit code 2 and an empty stdout", as
     [["daemon", "strat"], "Did you mean start?"],
     [["validate", "--jsno"], "Did you mean --json?"],
     [["scafold", "--help"], "Did you mean scaffold?"],
+    [["status"], "Did you mean daemon status?"],
+    [["verify"], "Did you mean audit verify?"],
+    [["create"], "Did you mean one of connection create, sync create,"],
     [["daemon"], "needs a verb"],
+    [["--quiet"], "needs a command"],
     [["--output", "xml", "validate"], "xml"],
   ] as const) {
     const { code, stdout, stderr } = await box.magic(args);

@@ -9,7 +9,7 @@ export default defineCommand<{ url?: string; events?: string; description?: stri
   configure: (command) =>
     command
       .option("--url <url>", "where events are posted")
-      .option("--events <list>", webhookEvents.join(","))
+      .option("--events <list>", `separated by commas: ${webhookEvents.join(", ")}`)
       .option("--description <text>", "for people"),
   async run(context) {
     const { options, output } = context;
