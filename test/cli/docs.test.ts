@@ -4,6 +4,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { Command } from "commander";
 import { expect, test, vi } from "vitest";
 import { isNoun } from "#commands/command.ts";
+import { createProgram } from "#commands/program.ts";
 import { groups } from "#commands/registry.ts";
 import { readContract } from "#contract/controller-check.ts";
 import { errors } from "#contract/errors.ts";
@@ -39,6 +40,22 @@ test("every documented command, argument and option exists, and no option is mis
     for (const [, flags] of section.matchAll(/^- `(-[^`]+)`:/gm))
       expect(command?.options.map((option) => option.flags)).toContain(flags);
     for (const { flags, hidden } of command?.options ?? []) if (!hidden) expect(section).toContain(`- \`${flags}\`: `);
+  }
+});
+
+test("help of every command fits into 80 columns", async () => {
+  const paths = page.matchAll(/^\*\*`magic ([a-z]+(?: [a-z]+)?)/gm);
+  for (const [, path = ""] of paths) {
+    let help = "";
+    const { root } = await createProgram([...path.split(" "), "--help"], (text) => {
+      help += text;
+    });
+    await root.parseAsync([...path.split(" "), "--help"], { from: "user" }).catch(() => {});
+    expect(help, path).toContain("Usage: magic");
+    expect(
+      help.split("\n").filter((line) => line.length > 80),
+      path,
+    ).toEqual([]);
   }
 });
 

@@ -17,7 +17,7 @@ export default defineCommand({
   configure: (command) =>
     command.addHelpText(
       "after",
-      '\nExample:\n  echo \'{"template": "{{ config.a + 1 }}", "context": {"config": {"a": 1}}}\' | magic connector eval --json',
+      '\nExample:\n  echo \'{"template": "{{ config.a + 1 }}", "context": {"config": {"a": 1}}}\' |\n    magic connector eval --json',
     ),
   async run({ signal }) {
     const next = batches();

@@ -54,7 +54,7 @@ export default defineCommand<Options>({
       .option("--force", "replace a connector of this name")
       .addHelpText(
         "after",
-        "\nExample:\n  magic connector new shop --base-url https://api.example.com/v1/ --auth bearer --path orders --config @config.json",
+        "\nExample:\n  magic connector new shop --base-url https://api.example.com/v1/ \\\n    --auth bearer --path orders --config @config.json",
       ),
   async run(context) {
     const { options, output, globals, env, cwd, signal } = context;
