@@ -107,13 +107,16 @@ describe("keys", () => {
     expect((await use(again.body.secret)).status).toBe(200);
   });
 
-  test("a roll without a body overlaps for a day", async () => {
+  test("a roll without a body overlaps for a day, and one whose body is null is refused", async () => {
     const { body: key } = await makeKey({ scopes: ["keys:read"] });
     const rolled = await daemon.call("POST", `/v1/keys/${key.id}/roll`, { token: admin() });
     expect(rolled.status).toBe(200);
     const ends = rolled.body.secrets.map((secret: { expires_at: string | null }) => secret.expires_at);
     expect(ends[0]).toBeNull();
     expect(Date.parse(ends[1]) - Date.now()).toBeGreaterThan(86_000_000);
+    const headers = { "content-type": "application/json" };
+    const refused = await daemon.call("POST", `/v1/keys/${key.id}/roll`, { token: admin(), headers, body: "null" });
+    expect([refused.status, refused.body.code]).toEqual([422, "validation_failed"]);
   });
 
   test("a revoked key is refused at once, and a second revocation finds nothing", async () => {
