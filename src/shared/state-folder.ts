@@ -3,6 +3,7 @@ import { chmod, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { MagicError } from "#contract/errors.ts";
 import { makeFolder } from "./make-folder.ts";
+import { leadsNowhere } from "./plain-file.ts";
 import { replaceFileSync } from "./replace-file.ts";
 
 /** Bytes: SQLite opens no file whose path, with `-journal` behind it, has more than 512. */
@@ -33,7 +34,8 @@ export async function prepareStateFolder(folder: string): Promise<void> {
 
 /** The error of the file system as one of ours; any other passes. */
 export function unusable(folder: string, error: unknown): unknown {
-  const reason = reasons[(error as NodeJS.ErrnoException).code ?? ""];
+  const { code = "" } = error as NodeJS.ErrnoException;
+  const reason = code === "ENOENT" && leadsNowhere(folder) ? "is a link that leads nowhere" : reasons[code];
   return reason === undefined
     ? error
     : new MagicError("state_unusable", `The state folder ${folder} ${reason}.`, { cause: error });

@@ -133,6 +133,7 @@ test("a default port that is taken gives way to the next free one, with a notice
 
 test.each([
   ["is a file", async (root: string) => writeFile(join(root, ".magic"), "mine")],
+  ["is a link that leads nowhere", async (root: string) => symlink("away", join(root, ".magic"))],
   [
     "holds a damaged lock file",
     async (root: string) => {

@@ -72,6 +72,13 @@ function folderCheck(name: string, folder: string, fix: boolean): Check {
 
 /** Of a folder that is not there yet: whether it can be made. */
 function futureFolderCheck(name: string, folder: string): Check {
+  if (leadsNowhere(folder))
+    return {
+      name,
+      status: "failed",
+      detail: `${folder}: ${LEADS_NOWHERE}`,
+      next: "Bring back what it leads to, or remove the link.",
+    };
   const parent = nearestTo(folder);
   try {
     accessSync(parent, constants.W_OK | constants.X_OK);
