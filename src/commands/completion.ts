@@ -13,10 +13,7 @@ export default defineCommand<{ names?: Names }>({
       .addArgument(new Argument("<shell>", "the shell").choices(shells))
       // For the scripts themselves.
       .addOption(new Option("--names <kind>").choices(nameKinds).hideHelp())
-      .addHelpText(
-        "after",
-        '\neval "$(magic completion bash)" is for this session; in ~/.bashrc, for good.',
-      ),
+      .addHelpText("after", '\neval "$(magic completion bash)" is for this session; in ~/.bashrc, for good.'),
   async run(context) {
     const { args, options, output, registry } = context;
     const shell = args[0] as Shell;

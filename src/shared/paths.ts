@@ -40,8 +40,18 @@ export interface Root {
   readonly project: boolean;
 }
 
-/** Where the command runs. Throws not_found where that folder is gone. */
+/** Where the command runs. Throws not_found where that folder is gone, and usage where nothing in it could be named. */
 export function currentFolder(): string {
+  const folder = workingFolder();
+  // What is no UTF-8 is read with U+FFFD in it: a path that leads nowhere, and from which no project would be found.
+  if (folder.includes("\ufffd") && !existsSync(folder))
+    throw new MagicError("usage", `The current folder's path is not valid UTF-8: ${folder}`, {
+      extra: { next: "Rename the folder whose name is not." },
+    });
+  return folder;
+}
+
+function workingFolder(): string {
   try {
     return process.cwd();
   } catch {

@@ -202,17 +202,32 @@ test("a magic.yaml that is a folder or a pipe is said to be no file, and is not 
   }
 });
 
+/** A command's exit code and error code, run behind what the shell does first. */
+function ranAfter(first: string, ...args: string[]): unknown[] {
+  const words = ["-c", `${first} && exec "$@" --json`, "sh", process.execPath, program, ...args];
+  const { status, stderr } = spawnSync("sh", words, { cwd: box.folder, env: box.env, encoding: "utf8" });
+  return [status, lastLine(stderr).code];
+}
+
 test("where the current folder is gone, what needs none works, and the rest says so", () => {
-  const line = 'mkdir gone && cd gone && rmdir ../gone && exec "$@" --json';
-  const ran = (...args: string[]) => {
-    const words = ["-c", line, "sh", process.execPath, program, ...args];
-    const { status, stderr } = spawnSync("sh", words, { cwd: box.folder, env: box.env, encoding: "utf8" });
-    return [status, lastLine(stderr).code];
-  };
+  const ran = (...args: string[]) => ranAfter("mkdir gone && cd gone && rmdir ../gone", ...args);
   expect(ran("connection", "list", "--url", "http://127.0.0.1:9")).toEqual([6, "daemon_unavailable"]);
   expect(ran("connection", "list")).toEqual([4, "not_found"]);
   expect(ran("sync", "run", "--from", "a.csv", "--to", "b.csv")).toEqual([4, "not_found"]);
 });
+
+// Not every file system takes such a name.
+test.skipIf(process.platform !== "linux")(
+  "a folder whose name is no UTF-8 is refused, and no other project taken",
+  () => {
+    const ran = ranAfter(
+      'name=$(printf \'bad\\377\') && mkdir "$name" && cd "$name" && touch magic.yaml',
+      "connection",
+      "list",
+    );
+    expect(ran).toEqual([2, "usage"]);
+  },
+);
 
 test("connector add: no part of the way to a manifest is without TLS", async () => {
   const cert = makeCertificate(["127.0.0.1"], new Date(), 1);
