@@ -60,6 +60,12 @@ test("POSTs that take an Idempotency-Key say so, and every error that an operati
     expect(document.paths[path].post.requestBody.required, path).toBe(false);
   expect(document.paths["/v1/syncs/{id}"].patch.responses).toHaveProperty("409");
   expect(document.paths["/v1/health"].get.responses).toHaveProperty("403");
+  // What is not ready says so in its own document; one that is being stopped refuses whatever is asked.
+  for (const path of ["/health", "/v1/health"]) {
+    const { content } = document.paths[path].get.responses["503"];
+    expect(Object.keys(content).sort(), path).toEqual(["application/json", "application/problem+json"]);
+    expect(content["application/json"].schema.required, path).toContain("checks");
+  }
   for (const operation of [
     document.paths["/v1/connections/{id}/objects"].get,
     document.paths["/v1/controllers/{name}/invoke"].post,

@@ -16,16 +16,29 @@ export function answersOf(
   schema: Record<string, unknown>,
 ): Record<string, unknown> {
   const own = (schema["response"] ?? { 200: Type.Unknown({ description: "Done." }) }) as Record<string, TSchema>;
-  const answers: Record<string, unknown> = {};
+  const answers: Record<string, Answer> = {};
   for (const [status, answer] of Object.entries(own)) answers[status] = describe(status, answer, config);
-  for (const [status, code] of errorsOf(method, url, config)) answers[status] ??= errorAnswer(status, code, config);
+  for (const [status, code] of errorsOf(method, url, config))
+    answers[status] = besides(errorAnswer(status, code, config), answers[status]);
   // Given before anybody knows which operation was meant: see client-error.ts.
   for (const status of ["408", "431"]) answers[status] = errorAnswer(status, "invalid_request", {});
   return answers;
 }
 
-function describe(status: string, answer: TSchema, config: OperationConfig): object {
-  const known = answer as TSchema & { description?: string; content?: unknown };
+interface Answer {
+  readonly description: string;
+  readonly content?: object;
+  readonly headers?: object;
+  readonly type?: string;
+}
+
+// A status that an operation has a document of its own for (health's 503) comes as an error, too, from what stands before it.
+function besides(error: Answer, own: Answer | undefined): Answer {
+  return own ? { ...own, content: { ...own.content, ...error.content } } : error;
+}
+
+function describe(status: string, answer: TSchema, config: OperationConfig): Answer {
+  const known = answer as TSchema & { description?: string; content?: object };
   const description = known.description ?? (Number(status) < 400 ? "Done." : "An error.");
   if (known.content) return { description, ...known };
   if ((known as { type?: string }).type === "null") return { description, type: "null" };
@@ -59,7 +72,7 @@ function errorsOf(method: string, url: string, config: OperationConfig): [string
   return found;
 }
 
-function errorAnswer(status: string, code: ErrorCode, config: OperationConfig): object {
+function errorAnswer(status: string, code: ErrorCode, config: OperationConfig): Answer {
   const { title, next } = errors[code];
   const form = config.errors ?? "problem";
   const [media = "", name] =

@@ -18,7 +18,7 @@ export function healthRoutes(app: FastifyInstance, { checks, deployment }: Healt
   const schema = { operationId: "getHealth", response: { 200: Health, 503: Health } };
   const shared = Object.entries(checks).map(([name, check]) => [name, sharing(check)] as const);
   for (const url of ["/health", "/v1/health"])
-    app.get(url, { config, schema: url === "/health" ? {} : schema }, async (_request, reply) => {
+    app.get(url, { config, schema }, async (_request, reply) => {
       const results: Record<string, string> = {};
       for (const [name, check] of shared) results[name] = await outcome(check);
       const ready = Object.values(results).every((result) => result === "ok");
