@@ -7,6 +7,10 @@ import type { ErrorForm } from "./route-config.ts";
 const OPENAI =
   /^(\/+v1)+\/+(responses|conversations|completions|edits|images|audio|videos|files|uploads|moderations|batches|assistants|threads|fine_tuning|vector_stores|containers|evals|engines|realtime|messages|rerank)(\/|$)|^(\/+v1)*\/+(chat|embeddings|models)(\/|$)/;
 
+export function readsOpenAiErrors(path: string): boolean {
+  return OPENAI.test(path);
+}
+
 /** Register before the routes: it learns their methods as they are declared. What it returns throws for what has no route. */
 export function useNotFound(app: FastifyInstance): (request: FastifyRequest, reply: FastifyReply) => void {
   const known = new Map<string, { readonly pattern: RegExp; readonly methods: Set<string>; errors?: ErrorForm }>();
@@ -25,7 +29,7 @@ export function useNotFound(app: FastifyInstance): (request: FastifyRequest, rep
       // A gateway path's clients read one form of errors, whatever the method; RFC 6749 has none for a wrong one.
       if (errors === "openai") request.route = { ...request.route, errors };
     }
-    if (allowed.size === 0 && OPENAI.test(path)) {
+    if (allowed.size === 0 && readsOpenAiErrors(path)) {
       request.route = { ...request.route, errors: "openai" };
       const instead = "this gateway has POST /v1/chat/completions, POST /v1/embeddings and GET /v1/models";
       throw new MagicError("not_found", `There is nothing at ${path.slice(0, 200)}: ${instead}.`);

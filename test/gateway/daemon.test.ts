@@ -171,6 +171,9 @@ test("who asks for what OpenAI has and this gateway lacks, or under a wrong base
     expect(error).toMatchObject({ code: "not_found", message: expect.stringContaining("POST /v1/chat/completions") });
   }
   expect(await (await post("/v1/nothing", {})).json()).toMatchObject({ code: "not_found", status: 404 });
+  // What cannot be routed at all passes no hook.
+  const torn = await fetch(`${app.url}/v1/models/%zz`);
+  expect([torn.status, await torn.json()]).toMatchObject([400, { error: { code: "invalid_request" } }]);
 });
 
 test("a route is explained without a call", async () => {
