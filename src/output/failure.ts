@@ -93,13 +93,15 @@ export function failureText(thrown: unknown, colours: boolean): string {
   const error = asMagicError(thrown);
   const paint = createPaint(colours);
   const entry = errors[error.code as ErrorCode];
-  const lines = [`${paint.red("error:")} ${error.message}`];
+  // Problems of files stand with their lines, and the message would only say them once more.
+  const inFiles = error.extra["problems"];
+  const shown = Array.isArray(inFiles) && inFiles.length > 0 ? (inFiles as Problem[]) : undefined;
+  const lines = [`${paint.red("error:")} ${shown && entry ? `${entry.title}.` : error.message}`];
   // A single one is often the message itself.
   const said = error.problems.length === 1 && error.message.endsWith(error.problems[0]?.detail ?? "");
-  for (const problem of said ? [] : error.problems)
+  for (const problem of shown || said ? [] : error.problems)
     lines.push(`  ${paint.cyan(problem.pointer || "/")}  ${problem.detail}`);
-  const inFiles = error.extra["problems"];
-  if (Array.isArray(inFiles)) lines.push(problemsText(inFiles as Problem[], paint, process.cwd()));
+  if (shown) lines.push(problemsText(shown, paint, process.cwd()));
   const next = error.extra["next"] ?? entry?.next;
   if (typeof next === "string" && next !== "Nothing.") lines.push(`  ${paint.dim("next:")} ${next}`);
   const id = error.extra["request_id"];

@@ -3,7 +3,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
+import { configInvalid } from "#contract/problem.ts";
 import { printChart } from "#output/chart.ts";
+import { failureText } from "#output/failure.ts";
 import { createPaint, printable, printableJson } from "#output/paint.ts";
 import { problemsText } from "#output/problems.ts";
 import { askLine } from "#output/prompt.ts";
@@ -106,6 +108,14 @@ test("the mark stands under what is wrong", () => {
   const lines = problemsText([place], createPaint(false), folder).split("\n");
   const [line = "", mark = ""] = lines.slice(1);
   expect(mark.indexOf("^")).toBe(width(line.slice(0, line.indexOf("x"))));
+});
+
+test("a file's problems are said once each, with their lines", () => {
+  const problem = (line: number, message: string) =>
+    ({ file: "magic.yaml", line, column: 1, pointer: "/a", code: "c", message, fix: "f" }) as const;
+  const text = failureText(configInvalid([problem(1, "The first."), problem(2, "The second.")]), false);
+  expect(text).toMatch(/^error: magic\.yaml is not valid\.\n✖ magic\.yaml:1:1/);
+  for (const message of ["The first.", "The second."]) expect(text.split(message)).toHaveLength(2);
 });
 
 test("a document that nests by the thousand is printed all the same", () => {

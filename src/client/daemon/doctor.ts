@@ -109,7 +109,7 @@ function diskCheck({ root, env }: DoctorOptions): Check {
 
 function projectCheck(root: string, unset: readonly string[]): Check {
   const name = PROJECT_FILE;
-  const next = "Correct it; until then the last good one stays in force.";
+  const next = "Correct it: a daemon that runs keeps to the last good one until then, and none starts by this one.";
   let written = Buffer.alloc(0);
   try {
     if (!statSync(join(root, PROJECT_FILE)).isFile()) throw new Error("it is not a file");
@@ -129,8 +129,9 @@ function projectCheck(root: string, unset: readonly string[]): Check {
       next: "Set those that you use, then `magic daemon restart`.",
     };
   if (problems.length === 0) return { name, status: "ok", detail: "valid" };
-  const detail = problems.map(problemLine).join("; ");
-  return { name, status: "failed", detail, next };
+  const [first, ...others] = problems.map(problemLine);
+  const more = others.length === 0 ? "" : ` (and ${others.length} more: \`magic validate\` lists them)`;
+  return { name, status: "failed", detail: `${first}${more}`, next };
 }
 
 const advice: Readonly<Record<DaemonState, string | undefined>> = {
