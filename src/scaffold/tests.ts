@@ -94,7 +94,9 @@ type TestError = Error & { readonly cause?: unknown; readonly failureType?: stri
 
 function reason(error: TestError | undefined): string {
   const cause = error?.cause;
-  if (cause instanceof Error) return cause.stack ?? cause.message;
+  // The frames of Node's runner are behind every test, and nobody's to look at.
+  if (cause instanceof Error)
+    return cause.stack?.replace(/\n\s+at [^\n]*node:(?:internal\/|async_hooks:)[^\n]*/g, "") ?? cause.message;
   if (typeof cause === "object" && cause !== null && "message" in cause) return String(cause.message);
   return String(cause ?? error?.message ?? "failed");
 }

@@ -66,6 +66,10 @@ function checkPath(path: string, given: string, work: Work): void {
   if (!found) throw new MagicError("not_found", `There is no ${given}.`, { extra: { next: "Check the path." } });
   if (found.isDirectory()) checkFolder(path, work);
   else if (/^magic\.(ya?ml|json)$/.test(basename(path))) checkConfiguration(path, work);
+  else if (/\.[mc]?[jt]s$/.test(path))
+    throw new MagicError("usage", `${given} is code, and no contract.`, {
+      extra: { next: "Name its folder, a contract file or magic.yaml." },
+    });
   else checkContract(path, work);
 }
 

@@ -462,6 +462,9 @@ test("a failing test: its file and line, exit 3, also below node_modules, where 
       failed: 1,
       tests: [{ name: "never", ok: false, line: 2, error: expect.stringContaining("no") }],
     });
+    // Where it was thrown, and none of the frames of Node's runner behind it.
+    expect(stdout).toMatch(/handler\.test\.ts:3:9/);
+    expect(stdout).not.toContain("node:internal");
   }
 });
 
@@ -550,6 +553,9 @@ test("validate: exit 3, every problem with its place", async () => {
   const text = await box.magic(["validate", "broken/contract.yaml"]);
   expect(text.stdout).toContain("broken/contract.yaml:2:10");
   expect(text.stdout).not.toMatch(CONTROL);
+  writeFileSync(join(folder, "handler.ts"), "");
+  const ofCode = await box.magic(["validate", "broken/handler.ts", "--json"]);
+  expect([ofCode.code, lastLine(ofCode.stderr).code]).toEqual([2, "usage"]);
 });
 
 test("config: flag before environment before project before user before default, each with its origin", async () => {
