@@ -60,6 +60,7 @@ export const listCommand = (noun: CredentialNoun) =>
               ? [
                   { title: "USER", value: ({ user }: CredentialDocument) => user },
                   { title: "TEAM", value: ({ team }: CredentialDocument) => team },
+                  { title: "PROJECT", value: ({ project }: CredentialDocument) => project },
                   {
                     title: "BUDGET",
                     value: ({ budget_usd: usd }: CredentialDocument) => (usd == null ? null : `$${usd}`),

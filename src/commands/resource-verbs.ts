@@ -56,7 +56,10 @@ export function listVerb<Row>({
       };
       const client = await clientOf(context);
       const page = await requestPage<ListPage<Row>>(client, path(pathPart(context.args[0])), { query });
-      output.result(page, (paint) => table(page.data, columns, paint, `No ${nouns} yet.`));
+      // Who made one with --live, and looks for it without, is told where it is.
+      const elsewhere =
+        argument === undefined && client.environment === "sandbox" ? " here: --live lists the live ones" : "";
+      output.result(page, (paint) => table(page.data, columns, paint, `No ${nouns} yet${elsewhere}.`));
       tellMore(output, page);
     },
   });

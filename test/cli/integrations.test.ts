@@ -74,8 +74,11 @@ test("connections and syncs from the first to the last verb", async () => {
   expect(objects).toMatchObject({ object: "list", data: [{ primary_key: ["Id"] }], has_more: true });
   expect([checked.status, changed.name, other]).toEqual(["connected", "DWH", [4, "not_found"]]);
 
+  expect((await box.magic(["sync", "list"])).stdout).toContain("--live lists the live ones");
   const ends = ["--source", `${crm.id}:Account`, "--destination", `${warehouse.id}:public.accounts`];
-  const sync = await json("sync", "create", ...ends, "--schedule", "0 * * * *", "--mode", "incremental");
+  const how = ["--name", "nightly", "--schedule", "0 * * * *", "--mode", "incremental"];
+  const sync = await json("sync", "create", ...ends, ...how);
+  expect((await box.magic(["sync", "list"])).stdout).toMatch(/ NAME .*\n.* nightly /);
   expect(sync).toMatchObject({ object: "sync", mode: "incremental", destination: { table: "public.accounts" } });
   const run = await json("sync", "trigger", sync.id, "--wait");
   expect(run).toMatchObject({ object: "run", status: "completed", rejects: expect.any(Array), error: null });

@@ -19,9 +19,9 @@ export default defineCommand<{ showOrigin?: boolean }>({
         table<Resolved>(
           all,
           [
-            { title: "key", value: (row) => row.key },
-            { title: "value", value: (row) => shown(row.value) },
-            { title: "origin", value: (row) => origin(row) },
+            { title: "KEY", value: (row) => row.key },
+            { title: "VALUE", value: (row) => shown(row.value) },
+            { title: "ORIGIN", value: (row) => origin(row) },
           ],
           paint,
         ),

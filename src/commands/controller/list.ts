@@ -11,11 +11,11 @@ export default defineCommand({
       table(
         data,
         [
-          { title: "name", value: (row) => row.name },
-          { title: "serving", value: (row) => (row.development ? `${row.serving ?? "-"} (dev)` : row.serving) },
-          { title: "versions", value: (row) => row.versions.length, align: "right" },
+          { title: "NAME", value: (row) => row.name },
+          { title: "SERVING", value: (row) => (row.development ? `${row.serving ?? "-"} (dev)` : row.serving) },
+          { title: "VERSIONS", value: (row) => row.versions.length, align: "right" },
           {
-            title: "aliases",
+            title: "ALIASES",
             value: (row) =>
               Object.entries(row.aliases)
                 .map(([alias, version]) => `${alias}=${version}`)

@@ -21,10 +21,10 @@ export function showController(found: ControllerSummary, paint: Paint): string {
   const body = table(
     [...versions].reverse(),
     [
-      { title: "version", value: (row) => row.version },
-      { title: "aliases", value: (row) => named(row.version) },
-      { title: "deployed", value: (row) => row.created_at },
-      { title: "digest", value: (row) => row.digest.slice(0, 19) },
+      { title: "VERSION", value: (row) => row.version },
+      { title: "ALIASES", value: (row) => named(row.version) },
+      { title: "DEPLOYED", value: (row) => row.created_at },
+      { title: "DIGEST", value: (row) => row.digest.slice(0, 19) },
     ],
     paint,
     "No version is deployed.",

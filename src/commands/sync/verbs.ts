@@ -11,6 +11,7 @@ export const verbs: Verbs = {
     load: async () => {
       const columns = [
         { title: "ID", value: ({ id }: SyncRow) => id },
+        { title: "NAME", value: ({ name }: SyncRow) => name },
         { title: "OBJECT", value: ({ source }: SyncRow) => source.object },
         { title: "TABLE", value: ({ destination }: SyncRow) => destination.table },
         { title: "STATUS", value: ({ status }: SyncRow) => status },
