@@ -34,6 +34,8 @@ export function renderController(plan: ControllerPlan): Map<string, string> {
     yamlName: stringify(name).trim(),
     ext: lang,
     ts: lang === "ts",
+    // As wide as the name, for what stands below it.
+    pad: " ".repeat(name.length),
     path,
     toRoot: "../".repeat(path.split("/").length),
     summary: templates[template].summary,
