@@ -13,7 +13,7 @@ export function cursorColumn<C extends { readonly name: string }>(columns: reado
   throw new MagicError(
     "validation_failed",
     field === null
-      ? "An incremental sync needs a cursor field."
+      ? "An incremental sync needs a cursor field: name one with --cursor-field (`cursor_field`)."
       : `There is no column ${JSON.stringify(field)} for the cursor.`,
   );
 }

@@ -63,7 +63,7 @@ export const controllerErrors = {
     status: 403,
     exit: "auth",
     title: "The address must not be reached",
-    next: "Declare the host; a private address also needs egress.allow_private.",
+    next: 'Declare the host in the contract; a private address needs `egress: { allow_private: ["host:port"] }` in magic.yaml.',
   },
   timeout: {
     ...operator,
