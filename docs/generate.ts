@@ -1,4 +1,4 @@
-// Brings the parts of docs/ up to date that are made from the code: JSON Schemas, the reference in cli.md, errors.md, the connectors' pages.
+// Brings the parts of docs/ up to date that are made from the code: JSON Schemas, the references in cli.md and contract.md, errors.md, the connectors' pages.
 //   npm run docs
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,6 +11,7 @@ import { errors } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import { ProjectConfig } from "#contract/project.ts";
 import { connectorPages } from "./connector-pages.ts";
+import { keyTable } from "./keys.ts";
 
 const folder = import.meta.dirname;
 
@@ -124,19 +125,39 @@ const otherForms = [
   "`invalid_scope` (`insufficient_scope`), `unsupported_grant_type`, `temporarily_unavailable` (`rate_limited`, or 503), `server_error`, `invalid_request`.",
 ];
 
+/** Every key of both files, from their schemas. */
+export function keys(): string {
+  return [
+    "### contract.yaml",
+    "",
+    keyTable(ControllerContract),
+    "",
+    "### magic.yaml",
+    "",
+    "`NAME` is yours to choose, `[]` an entry of a list.",
+    "",
+    keyTable(ProjectConfig),
+  ].join("\n");
+}
+
 export const BEGIN = "<!-- reference: made by npm run docs -->";
 export const END = "<!-- end of reference -->";
+
+function replacePart(name: string, part: string): void {
+  const page = join(folder, name);
+  const text = readFileSync(page, "utf8");
+  const [before] = text.split(BEGIN);
+  const after = text.split(END)[1] ?? "\n";
+  writeFileSync(page, `${before}${BEGIN}\n\n${part}\n\n${END}${after}`);
+}
 
 if (import.meta.main) {
   mkdirSync(join(folder, "schema"), { recursive: true });
   for (const name of Object.keys(schemas) as (keyof typeof schemas)[])
     writeFileSync(join(folder, "schema", name), schemaText(name));
   writeFileSync(join(folder, "errors.md"), errorPage());
-  const page = join(folder, "cli.md");
-  const text = readFileSync(page, "utf8");
-  const [before] = text.split(BEGIN);
-  const after = text.split(END)[1] ?? "\n";
-  writeFileSync(page, `${before}${BEGIN}\n\n${await reference()}\n\n${END}${after}`);
+  replacePart("cli.md", await reference());
+  replacePart("contract.md", keys());
   mkdirSync(join(folder, "connectors"), { recursive: true });
   for (const [name, text] of await connectorPages()) writeFileSync(join(folder, "connectors", name), text);
 }

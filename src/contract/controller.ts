@@ -65,6 +65,7 @@ const Scopes = Type.Object(
               pattern: HOST,
               maxLength: 253,
               "x-form": "a host name or address alone, without scheme, port or path",
+              description: "A private one must also stand in egress.allow_private of magic.yaml.",
               examples: ["api.example.com"],
             }),
             port: Type.Optional(
@@ -137,13 +138,28 @@ const Scopes = Type.Object(
 const Limits = Type.Object(
   {
     timeout_ms: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 900_000, description: "For one invocation.", examples: [5000] }),
+      Type.Integer({
+        minimum: 1,
+        maximum: 900_000,
+        description: "For one invocation, by default 30000.",
+        examples: [5000],
+      }),
     ),
     memory_mb: Type.Optional(
-      Type.Integer({ minimum: 16, maximum: 16_384, description: "Heap and buffers of the cell.", examples: [128] }),
+      Type.Integer({
+        minimum: 16,
+        maximum: 16_384,
+        description: "Heap and buffers of the cell, by default 128.",
+        examples: [128],
+      }),
     ),
     concurrency: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 1024, description: "Invocations at the same time.", examples: [16] }),
+      Type.Integer({
+        minimum: 1,
+        maximum: 1024,
+        description: "Invocations at the same time, by default 16.",
+        examples: [16],
+      }),
     ),
   },
   { additionalProperties: false, examples: [{ timeout_ms: 5000, memory_mb: 128, concurrency: 16 }] },
@@ -179,7 +195,8 @@ export const ControllerContract = Type.Object(
     limits: Type.Optional(Limits),
     isolation: Type.Optional(
       Type.Enum(["process", "invocation"], {
-        description: "process: calls of one version share a cell. invocation: a fresh cell for each call.",
+        description:
+          "process (the default): calls of one version share a cell. invocation: a fresh cell for each call.",
         examples: ["invocation"],
       }),
     ),

@@ -54,7 +54,16 @@ const Candidate = Type.Union(
   [
     Model,
     Type.Object(
-      { model: Model, weight: Type.Optional(Type.Number({ minimum: 0, examples: [1] })) },
+      {
+        model: Model,
+        weight: Type.Optional(
+          Type.Number({
+            minimum: 0,
+            description: "Its share where the strategy is weighted, by default 1.",
+            examples: [1],
+          }),
+        ),
+      },
       { additionalProperties: false },
     ),
   ],
@@ -75,18 +84,28 @@ export const PolicyConfig = Type.Object(
       examples: [["openai/gpt-4o-mini", "sandbox/echo"]],
     }),
     retries: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 10, description: "More attempts at the same candidate.", examples: [2] }),
+      Type.Integer({
+        minimum: 0,
+        maximum: 10,
+        description: "More attempts at the same candidate, by default none.",
+        examples: [2],
+      }),
     ),
     timeout_ms: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: 3_600_000,
-        description: "For each attempt's headers, and every silence after them.",
+        description: "For each attempt's headers, and every silence after them; by default 60000.",
         examples: [60000],
       }),
     ),
     total_timeout_ms: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 3_600_000, description: "For all attempts together.", examples: [120000] }),
+      Type.Integer({
+        minimum: 1,
+        maximum: 3_600_000,
+        description: "For all attempts together, by default 1800000.",
+        examples: [120000],
+      }),
     ),
   },
   {
@@ -130,13 +149,16 @@ export const BudgetConfig = Type.Object(
     name: Type.Optional(Text("Which one; without it, each of them.", "research")),
     usd: Type.Number({ minimum: 0, description: "US dollars.", examples: [50] }),
     per: Type.Optional(
-      Type.Enum(["day", "month"], { description: "Calendar day or month, UTC.", examples: ["month"] }),
+      Type.Enum(["day", "month"], {
+        description: "Calendar day or month, UTC; by default month.",
+        examples: ["month"],
+      }),
     ),
     alert_at: Type.Optional(
       Type.Number({
         exclusiveMinimum: 0,
         maximum: 1,
-        description: "The share at which a warning is logged.",
+        description: "The share at which `gateway.budget_alert` is logged, by default 0.8.",
         examples: [0.8],
       }),
     ),
@@ -163,14 +185,21 @@ export const GatewayConfig = Type.Object(
     models: Type.Optional(
       Type.Object(
         {
-          allow: Type.Optional(Models("Patterns of models that may be used.")),
+          allow: Type.Optional(Models("Patterns of models that may be used, by default all.")),
           deny: Type.Optional(Models("Patterns of models that may not; wins over allow.")),
-          aliases: Type.Optional(Type.Record(AnyName, Model, { examples: [{ fast: "openai/gpt-4o-mini" }] })),
+          aliases: Type.Optional(
+            Type.Record(AnyName, Model, {
+              description: "Other names, each of a model or a policy.",
+              examples: [{ fast: "openai/gpt-4o-mini" }],
+            }),
+          ),
         },
         { additionalProperties: false, examples: [{ allow: ["*"], aliases: { fast: "openai/gpt-4o-mini" } }] },
       ),
     ),
-    default: Type.Optional(Text("A model, alias or policy for requests that name none.", "auto")),
+    default: Type.Optional(
+      Text("A model, alias or policy for requests that name none, by default the policy auto.", "auto"),
+    ),
     policies: Type.Optional(
       Type.Record(AnyName, PolicyConfig, { description: "By name; a policy's name is a model name." }),
     ),

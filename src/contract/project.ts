@@ -6,14 +6,19 @@ import { AnyName, GatewayConfig } from "./project-gateway.ts";
 
 const Env = (name: string, description: string) => Type.String({ description, minLength: 1, examples: [env(name)] });
 
-const Port = Type.Integer({ minimum: 0, maximum: 65535, description: "0: any free port.", examples: [4141] });
+const Port = Type.Integer({
+  minimum: 0,
+  maximum: 65535,
+  description: "By default 4141, or the next free one; 0: any free port.",
+  examples: [4141],
+});
 
 const DaemonConfig = Type.Object(
   {
     host: Type.Optional(
       Type.String({
         minLength: 1,
-        description: "Where to listen. Plain HTTP is for loopback only.",
+        description: "Where to listen, by default 127.0.0.1. Plain HTTP is for loopback only.",
         examples: ["127.0.0.1"],
       }),
     ),
@@ -29,7 +34,7 @@ const DaemonConfig = Type.Object(
     ),
     log_level: Type.Optional(
       Type.Enum(["debug", "info", "warn", "error"], {
-        description: "The least important lines that are kept.",
+        description: "The least important lines that are kept, by default info.",
         examples: ["info"],
       }),
     ),
@@ -52,6 +57,7 @@ const Database = Type.Object(
       Type.String({
         pattern: "^(postgres|postgresql|mysql|mariadb|sqlite):|\\$\\{env:",
         "x-form": "a postgres://, mysql:// or sqlite: URL",
+        description: "Where it is; the path of a SQLite file begins at the project's root.",
         examples: [env("DATABASE_URL")],
       }),
     ),
@@ -85,7 +91,7 @@ export const ProjectConfig = Type.Object(
     controllers: Type.Optional(
       Type.String({
         minLength: 1,
-        description: "The folder with one folder for each controller.",
+        description: "The folder with one folder for each controller, by default controllers.",
         examples: ["controllers"],
       }),
     ),
@@ -134,19 +140,19 @@ export const ProjectConfig = Type.Object(
         {
           tier: Type.Optional(
             Type.Enum(["starter", "professional", "enterprise"], {
-              description: "The account's tier: rates, connections, active syncs.",
+              description: "The account's tier: rates, connections, active syncs; by default starter.",
               examples: ["starter"],
             }),
           ),
           seed: Type.Optional(
             Type.Integer({
-              description: "Simulated values of the sandbox depend on it and on ids alone.",
+              description: "Simulated values of the sandbox depend on it and on ids alone; by default 1.",
               examples: [1],
             }),
           ),
           deployment: Type.Optional(
             Type.Enum(["development", "production"], {
-              description: "What /v1/health reports as environment.",
+              description: "What /v1/health reports as environment, by default development.",
               examples: ["development"],
             }),
           ),
@@ -161,12 +167,17 @@ export const ProjectConfig = Type.Object(
             Type.Array(Type.Number({ minimum: 0, maximum: 2_592_000 }), {
               minItems: 1,
               maxItems: 50,
-              description: "Seconds before each attempt.",
+              description: "Seconds before each attempt, by default ten over about three days.",
               examples: [[0, 5, 300, 1800]],
             }),
           ),
           timeout_s: Type.Optional(
-            Type.Number({ exclusiveMinimum: 0, maximum: 300, description: "Seconds for one attempt.", examples: [15] }),
+            Type.Number({
+              exclusiveMinimum: 0,
+              maximum: 300,
+              description: "Seconds for one attempt, by default 15.",
+              examples: [15],
+            }),
           ),
           retention_days: Type.Optional(
             Type.Integer({
@@ -196,7 +207,7 @@ export const ProjectConfig = Type.Object(
             Type.Integer({
               minimum: 1,
               maximum: 86_400,
-              description: "Seconds that an access token lives.",
+              description: "Seconds that an access token lives, by default 900.",
               examples: [900],
             }),
           ),
@@ -233,10 +244,11 @@ export const ProjectConfig = Type.Object(
             Type.String({
               pattern: "^https?://|\\$\\{env:",
               "x-form": "an http:// or https:// URL",
+              description: "Where spans go as OTLP (HTTP, JSON).",
               examples: ["http://127.0.0.1:4318"],
             }),
           ),
-          otlp_headers: Type.Optional(Type.Record(AnyName, Type.String())),
+          otlp_headers: Type.Optional(Type.Record(AnyName, Type.String(), { description: "Sent with them." })),
         },
         {
           additionalProperties: false,

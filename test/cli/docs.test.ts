@@ -11,7 +11,7 @@ import { errors } from "#contract/errors.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import { readProject } from "#contract/project-check.ts";
 import { chatRequestSchema } from "#contract/wire/chat.ts";
-import { errorPage, schemas, schemaText } from "../../docs/generate.ts";
+import { errorPage, keys, schemas, schemaText } from "../../docs/generate.ts";
 
 // Real processes on a machine that may be busy: nothing here depends on how long it takes.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
@@ -76,9 +76,17 @@ test("docs/operating.md configures what there is and calls what there is", async
   }
 });
 
+// The formatter pads the columns.
+const plain = (text: string) => text.replace(/ +/g, " ").replace(/-{3,}/g, "---");
+
+test("docs/contract.md has every key, as the schemas say it (else: npm run docs)", () => {
+  const kept = readFileSync(new URL("../../docs/contract.md", import.meta.url), "utf8");
+  expect(plain(kept)).toContain(plain(keys()));
+  for (const key of ["scopes.http[].host", "gateway.policies.NAME.candidates[].weight", "gateway.budgets[].alert_at"])
+    expect(keys()).toContain(`| \`${key}\` |`);
+});
+
 test("docs/errors.md is what the catalogue says", () => {
-  // The formatter pads the columns.
-  const plain = (text: string) => text.replace(/ +/g, " ").replace(/-{3,}/g, "---");
   const kept = readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf8");
   expect(plain(kept)).toBe(plain(errorPage()));
 });
