@@ -113,9 +113,18 @@ async function serve(life: Life): Promise<void> {
   setTimeout(() => forgetCrashes(state), STEADY_AFTER).unref();
   const { mismatch } = app.seals;
   const problems = mismatch === null ? [] : [`${mismatch} ${errors.master_key_mismatch.next}`];
-  await tell({ type: "ready", runtime, notes: [...notes, ...problems] });
+  await tell({ type: "ready", runtime, notes: [...notes, ...problems, ...unsetNote(app)] });
   if (!options.foreground && process.connected) process.disconnect?.();
   void logFile.flush();
+}
+
+// Here it can still be mended at once: it is the environment of whoever starts the daemon that counts.
+function unsetNote({ project }: App): string[] {
+  const names = new Set(project.missing().map(({ name }) => name));
+  if (names.size === 0) return [];
+  return [
+    `magic.yaml names what is not set here: ${[...names].join(", ")}. Set those that you use, then \`magic daemon restart\`.`,
+  ];
 }
 
 // What says where the daemon runs, and who started it how, belongs to one start; the rest is for the next one as well.

@@ -116,8 +116,9 @@ test("a port that was asked for and is taken is an error that names its holder",
   expect(String(outcome.failure["detail"])).toContain(`pid ${process.pid}`);
 });
 
-test("a default port that is taken gives way to the next free one, with a notice", async () => {
+test("a default port that is taken gives way to the next free one, and what magic.yaml names and is not set is none, each with a notice", async () => {
   const made = await temporaryProject();
+  await writeFile(join(made.root, "magic.yaml"), `version: 1\nsecrets: { CRM: "\${env:NOT_SET_HERE}" }\n`);
   const server = createServer();
   // Where another process has the port already, that one is the holder.
   const listening = await new Promise<boolean>((resolve) => {
@@ -129,6 +130,7 @@ test("a default port that is taken gives way to the next free one, with a notice
   expect(outcome.code).toBe(0);
   expect(Number(new URL(String(outcome.json["url"])).port)).toBeGreaterThan(4141);
   expect(outcome.stderr).toMatch(/^Port 4141 is taken.*: listening on \d+\.$/m);
+  expect(outcome.stderr).toMatch(/^magic\.yaml names what is not set here: NOT_SET_HERE\. /m);
 });
 
 test.each([
