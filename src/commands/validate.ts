@@ -1,16 +1,25 @@
 // magic validate: every problem of contracts and magic.yaml at once. Exit 3 when there is one.
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { defineCommand } from "#commands/command.ts";
 import { exitCodes } from "#contract/exit-codes.ts";
 import { problemsText } from "#output/problems.ts";
+import { folderFor } from "#scaffold/locate.ts";
 import { validatePaths } from "#scaffold/validation.ts";
 import { findRoot } from "#shared/paths.ts";
 
 export default defineCommand({
   configure: (command) =>
-    command.argument("[path...]", "controller folders, contract files or magic.yaml (default: the whole project)"),
+    command.argument(
+      "[path...]",
+      "controllers' folders or names, contract files or magic.yaml (default: the whole project)",
+    ),
   async run({ args, output, globals, env, cwd }) {
     const root = findRoot(globals.root, env, cwd);
-    const paths = (args[0] ?? []) as string[];
+    const isName = (given: string) => /^[a-z][\w-]*$/.test(given) && !existsSync(resolve(cwd, given));
+    const paths = ((args[0] ?? []) as string[]).map((given) =>
+      root.project && isName(given) ? folderFor(given, root.path, cwd) : given,
+    );
     const found = validatePaths(paths, root.project ? root.path : undefined, cwd);
     const { valid, problems, warnings, checked } = found;
     output.result({ valid, problems, warnings, checked }, (paint) => {

@@ -550,6 +550,14 @@ test("validate: exit 3, every problem with its place", async () => {
       fix: expect.any(String),
     }),
   );
+  const named = await box.magic([
+    "validate",
+    "named",
+    "--json",
+    "--root",
+    projectOf(join(box.folder, "names"), "named").project,
+  ]);
+  expect([named.code, JSON.parse(named.stdout).problems[0].file]).toEqual([3, "names/controllers/named/contract.yaml"]);
   const text = await box.magic(["validate", "broken/contract.yaml"]);
   expect(text.stdout).toContain("broken/contract.yaml:2:10");
   expect(text.stdout).not.toMatch(CONTROL);
