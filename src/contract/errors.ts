@@ -68,8 +68,8 @@ export class MagicError extends Error {
   }
 }
 
-// One that says nothing of its own is as good as its problems.
-function sentenceOf(code: ErrorCode, problems: readonly FieldProblem[] = []): string {
+/** The message of one that says nothing of its own: it is as good as its problems. */
+export function sentenceOf(code: ErrorCode, problems: readonly FieldProblem[] = []): string {
   if (problems.length === 0) return errors[code].title;
   const list = problems.map(({ pointer, detail }) => `${pointer || "(the whole)"}: ${detail}`).join("; ");
   return list.slice(0, 2_000);

@@ -1,5 +1,5 @@
 // How a failing command ends: a sentence for people, or, in the machine formats, one JSON document as the last line of stderr.
-import { type ErrorCode, errors, isMagicError, MagicError } from "#contract/errors.ts";
+import { type ErrorCode, errors, isMagicError, MagicError, sentenceOf } from "#contract/errors.ts";
 import { type ExitCode, exitCodes } from "#contract/exit-codes.ts";
 import type { Problem } from "#contract/problem.ts";
 import { userStateFolder } from "#shared/paths.ts";
@@ -93,10 +93,11 @@ export function failureText(thrown: unknown, colours: boolean): string {
   const error = asMagicError(thrown);
   const paint = createPaint(colours);
   const entry = errors[error.code as ErrorCode];
-  // Problems of files stand with their lines, and the message would only say them once more.
   const inFiles = error.extra["problems"];
   const shown = Array.isArray(inFiles) && inFiles.length > 0 ? (inFiles as Problem[]) : undefined;
-  const lines = [`${paint.red("error:")} ${shown && entry ? `${entry.title}.` : error.message}`];
+  // Several stand below, files' with their lines: a message that is nothing but them would only say them twice.
+  const twice = shown || (error.problems.length > 1 && error.message === sentenceOf(error.code, error.problems));
+  const lines = [`${paint.red("error:")} ${twice && entry ? `${entry.title}.` : error.message}`];
   // A single one is often the message itself.
   const said = error.problems.length === 1 && error.message.endsWith(error.problems[0]?.detail ?? "");
   for (const problem of shown || said ? [] : error.problems)

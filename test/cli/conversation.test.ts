@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
+import { MagicError } from "#contract/errors.ts";
 import { configInvalid } from "#contract/problem.ts";
 import { printChart } from "#output/chart.ts";
 import { failureText } from "#output/failure.ts";
@@ -116,6 +117,14 @@ test("a file's problems are said once each, with their lines", () => {
   const text = failureText(configInvalid([problem(1, "The first."), problem(2, "The second.")]), false);
   expect(text).toMatch(/^error: magic\.yaml is not valid\.\n✖ magic\.yaml:1:1/);
   for (const message of ["The first.", "The second."]) expect(text.split(message)).toHaveLength(2);
+});
+
+test("fields that are wrong are said once each, and what is said besides them stays", () => {
+  const problems = ["/a", "/b"].map((pointer) => ({ pointer, code: "unknown", detail: "is not there" }));
+  const of = (message: string) => failureText(new MagicError("validation_failed", message, { problems }), false);
+  const below = "  /a  is not there\n  /b  is not there\n";
+  expect(of("/a: is not there; /b: is not there")).toContain(`error: The request does not fit its schema.\n${below}`);
+  expect(of("the second is missing")).toContain(`error: the second is missing\n${below}`);
 });
 
 test("a document that nests by the thousand is printed all the same", () => {
