@@ -191,7 +191,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
       provider,
       (await catalogue.list()).map(({ id }) => id),
     );
-    const instead = near === undefined ? "GET /v1/connectors and `magic connector list` name them" : `did you mean ${near}?`;
+    const instead =
+      near === undefined ? "GET /v1/connectors and `magic connector list` name them" : `did you mean ${near}?`;
     const detail = `there is no connector ${JSON.stringify(provider)}: ${instead}`;
     return [{ pointer: "/provider", code: "unknown", detail }];
   }

@@ -44,7 +44,10 @@ export async function start(
     return { run: sync.lastRun, sync, started: false };
   await refuseMissingConnection(db, sync);
   if (sync.status === "paused")
-    throw new MagicError("conflict", "The sync is paused. Resume it first: `magic sync resume`, or PATCH its status to active.");
+    throw new MagicError(
+      "conflict",
+      "The sync is paused. Resume it first: `magic sync resume`, or PATCH its status to active.",
+    );
   if (sync.status === "failed") await refuseOverLimit(db, environment, limit);
   const body: RunBody = {
     trigger,
