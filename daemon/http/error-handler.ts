@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type FieldProblem, MagicError } from "#contract/errors.ts";
-import { errorFields, type Logger } from "#daemon/telemetry/log.ts";
+import { errorFields, type LogFields, type Logger } from "#daemon/telemetry/log.ts";
 import { onceClosed } from "./activity.ts";
 import { answerFor, classify, forCaller } from "./error-forms.ts";
 
@@ -31,7 +31,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
     request.id,
   );
   if (answer.status >= 500 && known.code !== "draining")
-    logger.error("request.failed", { request_id: request.id, code: known.code, ...errorFields(known.cause ?? known) });
+    logger.error("request.failed", { request_id: request.id, code: known.code, ...whatFailed(known) });
   request.span?.set({ error_code: known.code });
   // Fastify would have it closed.
   if (known.code === "payload_too_large") reply.removeHeader("connection");
@@ -41,6 +41,12 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
     .headers(answer.headers)
     .serializer((value: unknown) => JSON.stringify(value))
     .send(answer.body);
+}
+
+// What says all in its message needs no stack: it would tell where in the daemon that was written.
+function whatFailed(known: MagicError): LogFields {
+  if (known.cause === undefined && known.code !== "internal") return { error: { message: known.message } };
+  return errorFields(known.cause ?? known);
 }
 
 // A caller that is still sending would see a reset and no answer where its connection were closed at once, as Node does for who asks to close.

@@ -129,11 +129,15 @@ test("a caller without the scope gets 403 before anything is validated", async (
   expect(await answer.json()).toMatchObject({ code: "insufficient_scope", scope: "audit:read" });
 });
 
-test("an unexpected error is logged, and its message is not answered", async () => {
+test("an unexpected error is logged with its stack and not answered; a refusal needs no stack", async () => {
   const answer = await fetch(`${url}/v1/things`, { headers: bearer(app.credentials.local_token) });
   expect(answer.status).toBe(500);
   expect(await answer.text()).not.toContain("secret stays inside");
-  expect(app.logStream.read(0, 1000).lines.some(({ text }) => text.includes("secret stays inside"))).toBe(true);
+  await fetch(`${url}/v1/away/syncs:read`, { headers: bearer(app.credentials.local_token) });
+  const logged = (words: string) =>
+    app.logStream.read(0, 1000).lines.findLast(({ text }) => text.includes("request.failed") && text.includes(words));
+  expect(JSON.parse(logged("secret stays inside")?.text ?? "").error.stack).toContain("app.test.ts");
+  expect(JSON.parse(logged("pg_hba.conf")?.text ?? "").error).toEqual({ message: expect.stringContaining("pg_hba") });
 });
 
 test("404, 405 with Allow, 406, 413, 415 and broken JSON are told apart", async () => {
