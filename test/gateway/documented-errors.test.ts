@@ -29,6 +29,14 @@ describe("errors", () => {
     error:
       "Your team 1f-2e has either used all available credits or reached its monthly spending limit. To continue, m",
   };
+  const recharge =
+    "Your account org-1 <ak-2> is suspended due to insufficient balance, please recharge your account or check your payment.";
+  const moonshot = { error: { message: recharge, type: "exceeded_current_quota_error" } };
+  const byRouter = {
+    error: { message: "Provider returned error", code: 429, metadata: { raw: JSON.stringify(moonshot) } },
+  };
+  const zhipu = { error: { code: "1113", message: "余额不足或无可用资源包,请充值。m" } };
+  const noPackage = "Insufficient balance or no resource package. Please recharge. m";
   const overLimit = { error_code: "enforced_spend_limit_reached" };
   const openai = (type: string, code: string) => ({ error: { message: "m", type, code, param: null } });
   const spent = "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing for more.";
@@ -71,6 +79,14 @@ describe("errors", () => {
     ["openai", 429, [overCap], {}, { status: 429, kind: "quota" }],
     ["openai", 429, spentTeam, {}, { status: 429, kind: "quota" }],
     ["openai", 403, spentTeam, {}, { status: 429, kind: "quota" }],
+    ["openai", 429, moonshot, {}, { status: 429, kind: "quota" }],
+    ["openai", 429, byRouter, {}, { status: 429, kind: "quota" }],
+    ["openai", 429, zhipu, {}, { status: 429, kind: "quota" }],
+    ["anthropic", 429, anthropic("1113", noPackage), {}, { status: 429, kind: "quota" }],
+    ["openai", 400, openai("budget_exceeded", "400"), {}, { status: 429, kind: "quota" }],
+    ["openai", 400, openai("Arrearage", "Arrearage"), {}, { status: 429, kind: "quota" }],
+    ["openai", 403, openai("Forbidden", "AccountOverdueError"), {}, { status: 429, kind: "quota" }],
+    ["openai", 400, openai("invalid_request_error", "11134"), {}, { status: 400, kind: "invalid" }],
     ["openai", 403, openai("permission_error", "x"), {}, { status: 403, kind: "permission" }],
     ["google", 500, google(500, "INTERNAL"), {}, { status: 502 }],
     ["google", 503, google(503, "UNAVAILABLE"), {}, { status: 503 }],

@@ -53,5 +53,7 @@ export function anthropicError(event: Readonly<Record<string, unknown>>, target:
 
 function isSpent({ type, message, details }: Readonly<Record<string, unknown>>): boolean {
   const code = string(fields(details)["error_code"]);
-  return type === "billing_error" || SPENT.test(string(message)) || SPENT_CODE.test(code);
+  // The latter is Zhipu's, who speaks Anthropic's format, too.
+  const named = type === "billing_error" || type === "1113";
+  return named || SPENT.test(string(message)) || SPENT_CODE.test(code);
 }

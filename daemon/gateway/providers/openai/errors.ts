@@ -65,6 +65,8 @@ const spent = [
   /^Your (project|billing account) has exceeded its monthly spending cap\b/,
   // xAI, with a 429 or a 403.
   /^Your team (\S+ )?has either used all available credits or reached its monthly spending limit\b/,
+  // Moonshot, also behind OpenRouter, and Zhipu, with a 429; SiliconFlow with a 403.
+  /\binsufficient balance\b|\bbalance is insufficient\b/i,
 ];
 
 /** Whether an account is told that it has spent its credit or its limit, where nothing but the words says so. */
@@ -98,14 +100,17 @@ export function statusOf(kind: FailureKind, status: number): { status: number } 
   return kind === "invalid" && (status === 413 || status === 422) ? { status } : {};
 }
 
+// Of a used-up quota some say that the request were wrong, or its key. Words alone count where none of the request's own are quoted.
 function kindOf(status: number, error: WireError): FailureKind {
-  if ((status === 429 || status === 403) && byName(error) === "quota") return "quota";
+  if (status < 500 && SPENT.test(namesOf(error))) return "quota";
+  if ((status === 429 || status === 403) && saysSpent(error.message)) return "quota";
   return kindOfStatus(status);
 }
 
-// OpenAI's own codes, and LiteLLM's. Their type is `insufficient_quota`, but OpenAI promises it no longer.
+// OpenAI's own codes (their type is `insufficient_quota`, but OpenAI promises it no longer), LiteLLM's and Alibaba's, which come with a 400, Moonshot's,
+// Volcengine's and Zhipu's.
 const SPENT =
-  /insufficient_quota|billing_hard_limit|budget_exceeded|credit_balance_exhausted|(organization|project)_(usage|spend)_limit_exceeded/;
+  /insufficient_quota|billing_hard_limit|credit_balance_exhausted|(organization|project)_(usage|spend)_limit_exceeded|budget_exceeded|exceeded_current_quota|arrearage|accountoverdue|\b1113$/;
 
 function byName(error: WireError): FailureKind | null {
   const names = namesOf(error);
