@@ -54,7 +54,8 @@ export function gatewayStores(
         return await units.gatewayKey.begin({ ...row, process });
       },
       finish: (row) => units.gatewayKey.finish(row),
-      release: (row) => units.gatewayKey.release(row),
+      release: (row) => units.gatewayKey.release({ ...row, process }),
+      abandon: (row) => units.gatewayKey.abandon({ ...row, process }),
       purge: (row) => units.gatewayKey.purge(row),
     },
   };

@@ -3,6 +3,7 @@ import { cpSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { MagicError } from "#contract/errors.ts";
 import { retain } from "#daemon/gateway/ledger/retention.ts";
 import { type LedgerRow, rowText } from "#daemon/gateway/ledger/row.ts";
 import { gatewayStores } from "#daemon/gateway/stores.ts";
@@ -14,8 +15,8 @@ import { mortal } from "#test/storage/mortal.ts";
 import { temporaryFolder, temporaryStorage } from "#test/temporary.ts";
 import { within } from "../patience.ts";
 import { ledgerRow } from "./ledger-row.ts";
-import { completion, principal, type TestGateway, testGateway } from "./pipeline.ts";
-import { startUpstream } from "./upstream.ts";
+import { completion, principal, stream, type TestGateway, testGateway } from "./pipeline.ts";
+import { error, startUpstream } from "./upstream.ts";
 
 const postgres = sharedPostgres();
 const { missing: noPostgres } = postgres;
@@ -200,7 +201,7 @@ describe.each(dialectsWith(postgres))("on $name", ({ open }) => {
     const former = daemon();
     expect(await former.keys.begin(taking)).toBeNull();
     const alive = storage.dialect === "postgres";
-    expect(await daemon().keys.begin(taking)).toMatchObject({ state: "open", own: false, alive });
+    expect(await daemon().keys.begin(taking)).toMatchObject({ state: "open", alive });
     const { job } = storage.units;
     const claimed = async (owner: string) =>
       (await job.claim({ queue: "q", owner, now: clock.now(), leaseMs: 60_000, limit: 1, atWork: [] })).length;
@@ -214,7 +215,7 @@ describe.each(dialectsWith(postgres))("on $name", ({ open }) => {
     expect(await daemon().keys.begin(taking)).toMatchObject({ alive });
     expect(await claimed("proc_b")).toBe(0);
     await endPredecessor(state, storage.units, clock);
-    expect(await daemon().keys.begin(taking)).toMatchObject({ state: "open", own: false, alive: false });
+    expect(await daemon().keys.begin(taking)).toMatchObject({ state: "open", alive: false });
     expect(await claimed("proc_b")).toBe(1);
   });
 
@@ -335,6 +336,59 @@ test.skipIf(noPostgres)(
     expect((await second).text).toBe((await first).text);
     expect((await second).headers["idempotent-replayed"]).toBe("true");
     expect(upstream.requests.length).toBe(11);
+  },
+);
+
+test.skipIf(noPostgres)(
+  "what a daemon could not store of a keyed call keeps nobody waiting at the others",
+  async () => {
+    const upstream = await startUpstream();
+    onTestFinished(() => upstream.close());
+    upstream.answer = (response, _request, body) =>
+      void response.end(body.includes('"stream"') ? stream() : completion());
+    const storage = await temporaryStorage({ databaseUrl: await postgres.server.createDatabase() });
+    const { gatewayKey } = storage.units;
+    /** How often the storage is away, or its word is lost. */
+    const away = { begin: 0, finish: 0, release: 0, abandon: 0 };
+    const unheard = new MagicError("storage_unavailable", "no word of it", { extra: { outcome: "unknown" } });
+    const lost = (unit: keyof typeof away) => away[unit] > 0 && away[unit]-- > 0;
+    const failing: typeof gatewayKey = {
+      ...gatewayKey,
+      async begin(row) {
+        const found = await gatewayKey.begin(row);
+        if (lost("begin")) throw unheard;
+        return found;
+      },
+      finish: async (row) => (lost("finish") ? Promise.reject(unheard) : gatewayKey.finish(row)),
+      release: async (row) => (lost("release") ? Promise.reject(unheard) : gatewayKey.release(row)),
+      abandon: async (row) => (lost("abandon") ? Promise.reject(unheard) : gatewayKey.abandon(row)),
+      purge: gatewayKey.purge,
+    };
+    const units = new Proxy(storage.units, {
+      get: (all, noun) => (noun === "gatewayKey" ? failing : Reflect.get(all, noun)),
+    });
+    const config = { providers: { own: { type: "openai" as const, base_url: `${upstream.url}/v1` } } };
+    const [one, two] = [
+      await testGateway(config, { storage: { ...storage, units } }),
+      await testGateway(config, { storage }),
+    ];
+    const ask = ({ chat }: TestGateway, key: string, body = {}) =>
+      chat({ model: "own/m", ...body }, { idempotencyKey: key }).then(
+        ({ status, text }) => /"code":"(\w+)"/.exec(text)?.[1] ?? status,
+        ({ code }) => code,
+      );
+    const unknown = "idempotency_outcome_unknown";
+    Object.assign(away, { finish: 2, abandon: 1 });
+    expect(await ask(one, "whole")).toBe("storage_unavailable");
+    expect(await ask(one, "streamed", { stream: true })).toBe(unknown);
+    Object.assign(away, { begin: 1, release: 2 });
+    expect(await ask(one, "begun")).toBe("storage_unavailable");
+    upstream.answer = error(429);
+    expect(await ask(one, "busy")).toBe("rate_limit_exceeded");
+    upstream.answer = (response) => void response.end(completion());
+    const elsewhere = [ask(two, "whole"), ask(two, "streamed", { stream: true }), ask(two, "begun"), ask(two, "busy")];
+    expect(await Promise.all(elsewhere)).toEqual([unknown, unknown, 200, 200]);
+    expect(upstream.requests.length).toBe(5);
   },
 );
 

@@ -28,6 +28,8 @@ export interface Keyed {
 /** At once, while others wait: an answer may be large. */
 const PURGED = 100;
 const MAX_ANSWER = 64 * 1024 * 1024;
+/** How often the storage is told again what it could not be told of a key. */
+const OWED_MS = 1_000;
 /** How often the answer of another daemon's call is looked for: at first, and at the last. */
 const FIRST_LOOK_MS = 50;
 const LAST_LOOK_MS = 1_000;
@@ -38,6 +40,12 @@ type Shared = { readonly status: number; readonly headers: Record<string, string
   | { readonly recording: Recording; readonly body?: never }
 );
 
+/** What the storage has yet to hear of a key: as long as it does not, other daemons wait for its call. */
+interface Debt {
+  pay(): Promise<void>;
+  paying?: Promise<void> | undefined;
+}
+
 interface UnderWay {
   readonly fingerprint: string;
   readonly shared: Promise<Shared>;
@@ -47,17 +55,42 @@ interface UnderWay {
 
 export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logger: Logger): Keyed {
   const underWay = new Map<string, UnderWay>();
-  /** Keys of which the storage did not say whether they were taken, and for which nothing was sent since: whoever finds them taken has them. */
-  const unsure = new Map<string, number>();
-  /** Keys that are this process's, and stay so where nobody knows what became of the call. Both until they have expired. */
-  const taken = new Map<string, number>();
-  const note = (noted: Map<string, number>, id: string) => void noted.set(id, clock.now() + KEEP_MS);
+  const owed = new Map<string, Debt>();
+  let retry: NodeJS.Timeout | undefined;
+
+  const pay = async (id: string): Promise<void> => {
+    const debt = owed.get(id);
+    if (!debt) return;
+    debt.paying ??= debt.pay().then(
+      () => void owed.delete(id),
+      (error: unknown) => {
+        debt.paying = undefined;
+        throw error;
+      },
+    );
+    await debt.paying;
+  };
+  const payAll = async (): Promise<void> => {
+    clearTimeout(retry);
+    retry = undefined;
+    try {
+      for (const id of owed.keys()) await pay(id);
+    } catch {
+      payLater();
+    }
+  };
+  const payLater = (): void => {
+    retry ??= setTimeout(() => void payAll(), OWED_MS).unref();
+  };
+  const owe = async (id: string, work: Debt["pay"]): Promise<void> => {
+    owed.set(id, { pay: work });
+    await pay(id).catch(payLater);
+  };
 
   const begin = async (call: GatewayCall, owner: string, key: string, fingerprint: string): Promise<KeyRow | null> => {
     const now = clock.now();
-    const id = idOf(owner, key);
     try {
-      const row = await store.begin({
+      return await store.begin({
         owner,
         key,
         fingerprint,
@@ -65,12 +98,9 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
         now: rfc3339(now),
         expires_at: rfc3339(now + KEEP_MS),
       });
-      // Of another body: it is whose it was.
-      if (row && row.fingerprint !== fingerprint) return row;
-      const own = unsure.delete(id) && row?.own && row.state === "open";
-      return own ? null : row;
     } catch (error) {
-      if (isUncertain(error) && !taken.has(id)) note(unsure, id);
+      // It may have been taken all the same.
+      if (isUncertain(error)) void owe(idOf(owner, key), () => store.release({ owner, key }));
       throw error;
     }
   };
@@ -94,42 +124,46 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
     execute: () => Promise<GatewayAnswer>,
     give: (shared: Shared, replayed: boolean) => void,
   ): Promise<void> => {
+    const id = idOf(owner, key);
+    // First: what it is found to be depends on that.
+    await pay(id);
     const row = await beginOrJoin(call, owner, key, fingerprint);
     if (row) return give(stored(row, fingerprint, sealer), true);
-    const id = idOf(owner, key);
-    note(taken, id);
-    // Nothing was sent: should the storage not take it back, it is this process's to use.
-    const release = async () => {
-      taken.delete(id);
-      note(unsure, id);
-      await store.release({ owner, key });
-      unsure.delete(id);
-    };
+    const release = () => owe(id, () => store.release({ owner, key }));
+    // Of a call of which nobody knows the outcome.
+    const abandon = () => void owe(id, () => store.abandon({ owner, key }));
     let answer: GatewayAnswer;
     try {
       answer = await execute();
     } catch (error) {
       if (error instanceof MagicError && error.code !== "internal") await release();
+      else abandon();
       throw error;
     }
     const { status, headers } = answer;
     const save = async (stream: boolean, body: readonly Uint8Array[]) => {
+      if (answer.cut?.()) return abandon();
       const plain = encodeAnswer(answer, stream, body);
-      await store.finish({ owner, key, answer: sealer.seal(plain, placeOf(owner, key)) });
-      taken.delete(id);
+      try {
+        await store.finish({ owner, key, answer: sealer.seal(plain, placeOf(owner, key)) });
+      } catch (error) {
+        abandon();
+        throw error;
+      }
     };
     if (!answer.stream) {
-      if (answer.undone) await release();
-      // What nobody knows the outcome of stays open: that is what the next daemon says.
-      else if (!answer.cut?.()) await save(false, [Buffer.from(answer.body)]);
+      await (answer.undone ? release() : save(false, [Buffer.from(answer.body)]));
       return give({ status, headers, body: answer.body }, false);
     }
     const recording = createRecording(MAX_ANSWER);
     give({ status, headers, recording }, false);
     try {
       await answer.stream.pipe(recording.sink);
-      if (recording.overflowed()) throw new MagicError("payload_too_large", "The answer is too large to be kept.");
-      if (!answer.cut?.()) await save(true, recording.frames());
+      if (recording.overflowed()) {
+        abandon();
+        throw new MagicError("payload_too_large", "The answer is too large to be kept.");
+      }
+      await save(true, recording.frames());
     } catch (error) {
       logger.error("gateway.idempotency_failed", { request_id: call.requestId, ...errorFields(error) });
       recording.replaceEnd(Buffer.from(errorEvent(notStored)));
@@ -167,12 +201,12 @@ export function createKeyed(store: KeyStore, sealer: Sealer, clock: Clock, logge
       return answerFrom(await shared, replay);
     },
     async purge() {
-      for (const noted of [unsure, taken])
-        for (const [id, expires] of noted) if (expires <= clock.now() && !underWay.has(id)) noted.delete(id);
       while ((await store.purge({ now: rfc3339(clock.now()), limit: PURGED })) === PURGED);
     },
     async idle() {
       await Promise.all([...underWay.values()].map(({ over }) => over));
+      await payAll();
+      clearTimeout(retry);
     },
   };
 }

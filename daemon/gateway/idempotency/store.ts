@@ -10,8 +10,6 @@ export interface KeyRow {
   /** `open`: dispatched, or about to be. `done`: `answer` holds the sealed answer. */
   readonly state: "open" | "done";
   readonly answer: string | null;
-  /** This process took it. */
-  readonly own: boolean;
   /** Another daemon on the same state is at work on it. */
   readonly alive: boolean;
 }
@@ -28,8 +26,10 @@ export interface KeyStore {
   }): Promise<KeyRow | null>;
   /** Durable when it resolves. */
   finish(row: { readonly owner: string; readonly key: string; readonly answer: string }): Promise<void>;
-  /** Gives an open key back: nothing was dispatched. */
+  /** Gives an open key of this process back: nothing was dispatched. */
   release(row: { readonly owner: string; readonly key: string }): Promise<void>;
+  /** Leaves an open key of this process to nobody: what became of its call is not known. */
+  abandon(row: { readonly owner: string; readonly key: string }): Promise<void>;
   /** Forgets what has expired, at most `limit`; returns how many rows that were. */
   purge(row: { readonly now: string; readonly limit: number }): Promise<number>;
 }

@@ -42,9 +42,8 @@ export async function begin(
     .where("owner", "=", row.owner)
     .where("key", "=", row.key)
     .executeTakeFirstOrThrow();
-  const own = process === row.process;
-  const alive = found.state === "open" && !own && (await isAlive(db, process, now));
-  return { ...found, own, alive };
+  const alive = found.state === "open" && process !== row.process && (await isAlive(db, process, now));
+  return { ...found, alive };
 }
 
 export async function finish(db: Db, args: KeyName & { readonly answer: string }): Promise<void> {
@@ -56,13 +55,31 @@ export async function finish(db: Db, args: KeyName & { readonly answer: string }
     .execute();
 }
 
-/** Gives an open key back. */
-export async function release(db: Db, args: KeyName): Promise<void> {
+interface OpenKey extends KeyName {
+  /** Whose it is: another one's is left alone. */
+  readonly process: string;
+}
+
+/** Gives an open key back: nothing was sent. */
+export async function release(db: Db, { owner, key, process }: OpenKey): Promise<void> {
   await db
     .deleteFrom("gateway_key")
-    .where("owner", "=", args.owner)
-    .where("key", "=", args.key)
+    .where("owner", "=", owner)
+    .where("key", "=", key)
     .where("state", "=", "open")
+    .where("process", "=", process)
+    .execute();
+}
+
+/** Nobody will say what became of the call: whoever sends the key again is told so, and waits for nothing. */
+export async function abandon(db: Db, { owner, key, process }: OpenKey): Promise<void> {
+  await db
+    .updateTable("gateway_key")
+    .set({ process: "" })
+    .where("owner", "=", owner)
+    .where("key", "=", key)
+    .where("state", "=", "open")
+    .where("process", "=", process)
     .execute();
 }
 
