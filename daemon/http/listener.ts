@@ -16,7 +16,7 @@ import { sendError, useErrorHandler } from "./error-handler.ts";
 import { useContentGuards } from "./guards/accept.ts";
 import { type Authenticator, useAuthentication } from "./guards/authenticate.ts";
 import { createHostGuard, type HostGuard } from "./guards/host.ts";
-import { readsOpenAiErrors, useNotFound } from "./not-found.ts";
+import { isOpenai, useNotFound } from "./not-found.ts";
 import { useRequestEnd } from "./request-end.ts";
 import { requestIdOf } from "./request-id.ts";
 import { useRequestLog } from "./request-log.ts";
@@ -70,7 +70,7 @@ export function createHttp(options: HttpOptions): Http {
     clientErrorHandler: (error, socket) => answerMalformed(error, socket, activity.newestOn, tellUnroutable),
     frameworkErrors: (error, request, reply) => {
       reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
-      if (readsOpenAiErrors(request.url)) request.route = { ...request.route, errors: "openai" };
+      if (isOpenai(request.url)) request.route = { ...request.route, errors: "openai" };
       sendError(error, request, reply, logger);
       tellUnroutable(reply.statusCode, request.id);
     },

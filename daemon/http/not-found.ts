@@ -7,8 +7,9 @@ import type { ErrorForm } from "./route-config.ts";
 const OPENAI =
   /^(\/+v1)+\/+(responses|conversations|completions|edits|images|audio|videos|files|uploads|moderations|batches|assistants|threads|fine_tuning|vector_stores|containers|evals|engines|realtime|messages|rerank)(\/|$)|^(\/+v1)*\/+(chat|embeddings|models)(\/|$)/;
 
-export function readsOpenAiErrors(path: string): boolean {
-  return OPENAI.test(path);
+/** Whoever asks for it reads OpenAI's form of errors. */
+export function isOpenai(url: string): boolean {
+  return OPENAI.test(url.split("?", 1)[0] ?? "");
 }
 
 /** Register before the routes: it learns their methods as they are declared. What it returns throws for what has no route. */
@@ -29,7 +30,7 @@ export function useNotFound(app: FastifyInstance): (request: FastifyRequest, rep
       // A gateway path's clients read one form of errors, whatever the method; RFC 6749 has none for a wrong one.
       if (errors === "openai") request.route = { ...request.route, errors };
     }
-    if (allowed.size === 0 && readsOpenAiErrors(path)) {
+    if (allowed.size === 0 && isOpenai(path)) {
       request.route = { ...request.route, errors: "openai" };
       const instead = "this gateway has POST /v1/chat/completions, POST /v1/embeddings and GET /v1/models";
       throw new MagicError("not_found", `There is nothing at ${path.slice(0, 200)}: ${instead}.`);
