@@ -86,6 +86,24 @@ const completions: Record<string, [answer: object, said: object]> = {
     },
     { message: { content: "hi", reasoning_content: "hm" }, finish_reason: "length" },
   ],
+  "Databricks, thinking": [
+    {
+      choices: [
+        {
+          message: {
+            role: "assistant",
+            content: [
+              { type: "reasoning", summary: [{ type: "summary_text", text: "hm", signature: "s" }] },
+              { type: "text", text: "hi" },
+            ],
+          },
+          finish_reason: "stop",
+        },
+      ],
+      usage,
+    },
+    { message: { content: "hi", reasoning_content: "hm" } },
+  ],
   "Groq and OpenRouter, thinking": [
     {
       id: "1",
@@ -476,6 +494,15 @@ const streams: Record<string, [chunks: object[], said: object]> = {
   "Moonshot: usage in the last choice": [
     [piece({ content: "hi" }), piece({}, { finish_reason: "stop", usage })],
     { text: "hi", finish: "stop" },
+  ],
+  "Databricks, thinking": [
+    [
+      piece({ role: "assistant", content: [{ type: "reasoning", summary: [{ type: "summary_text", text: "hm" }] }] }),
+      piece({ content: [{ type: "reasoning", summary: [{ type: "summary_text", text: "", signature: "s" }] }] }),
+      piece({ content: "hi" }),
+      { ...piece({ content: "" }, { finish_reason: "stop" }), usage },
+    ],
+    { text: "hi", reasoning: "hm", finish: "stop" },
   ],
   "Mistral, thinking": [
     [

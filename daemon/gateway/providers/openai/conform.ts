@@ -162,12 +162,13 @@ function thoughtIn({ reasoning, reasoning_content: said }: Fields): { reasoning_
     : null;
 }
 
-// Mistral's reasoning models answer in parts: `{type: "thinking", thinking: [{type: "text", text}]}` and `{type: "text", text}`.
+// Reasoning models answer in parts at Mistral's (`{type: "thinking", thinking: [{type: "text", text}]}` and `{type: "text", text}`) and at Databricks
+// (`{type: "reasoning", summary: [{type: "summary_text", text}]}`).
 export function inParts(content: unknown): { content: string | null; reasoning_content?: string } {
   if (typeof content === "string") return { content };
   if (!Array.isArray(content)) return { content: null };
-  const thoughts = content.map(fields).filter(({ type }) => type === "thinking");
-  const thought = thoughts.map(({ thinking }) => textsOf(thinking)).join("");
+  const thoughts = content.map(fields).filter(({ type }) => type === "thinking" || type === "reasoning");
+  const thought = thoughts.map(({ thinking, summary }) => textsOf(thinking ?? summary)).join("");
   return { content: textsOf(content), ...(thought ? { reasoning_content: thought } : {}) };
 }
 
