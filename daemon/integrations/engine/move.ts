@@ -112,7 +112,7 @@ async function moveRows(
       if ((await session.mayCheckpoint?.()) !== false) {
         await session.checkpoint((late) => {
           addRejects(run, plan, late);
-          return keptState(run.spec, reached, doneOf(run));
+          return keptState(run.spec, plan, reached, doneOf(run));
         });
         run.written = run.read - run.rejects.count;
         pause = Math.min(2 * pause, CHECKPOINT_MS);

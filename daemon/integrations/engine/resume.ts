@@ -1,7 +1,7 @@
 // Where a run goes on. Beside the source's own place the committed state holds which source and which cursor it is of, and what its run
 // had done by then: a run that dies goes on after what it committed, and tells of all of it in the end.
 import { MagicError } from "#contract/errors.ts";
-import type { DeleteMode, Reject, SyncFailure, SyncSpec } from "#contract/sync.ts";
+import type { DeleteMode, Reject, SyncFailure, SyncProof, SyncSpec } from "#contract/sync.ts";
 import type { WritePlan, WriteSession } from "./destination.ts";
 import { sameKey } from "./keys.ts";
 import { placeOf } from "./plan.ts";
@@ -17,11 +17,15 @@ export interface Done {
 
 export const nothingDone: Done = { read: 0, rejected: 0, bytes: 0, rejects: [] };
 
+/** Rows at both ends; null where nobody counted them. */
+type Counts = Pick<SyncProof, "source_count" | "destination_count">;
+
 interface Ours {
   readonly source?: string;
   readonly destination?: string;
   readonly cursor_field: string | null;
   readonly deletes?: DeleteMode | null;
+  readonly counts?: Counts;
   readonly run: Done & { readonly id: string };
 }
 
@@ -32,8 +36,10 @@ export interface Start {
   readonly done: Done;
   /** The last run was a full refresh: the rows are there, and nobody knows up to which cursor. */
   readonly refill: boolean;
-  /** The last run did something else about rows that have gone: there may be some though nothing has happened since. */
-  readonly unfollowed: boolean;
+  /** What the last run did about rows that have gone. */
+  readonly deletes: DeleteMode | null;
+  /** Behind the last run; null: it has not come to its end. */
+  readonly counts: Counts | null;
   /** What was another one when the state was kept, which says nothing of what is read now. */
   readonly other: { readonly what: "cursor" | "mapping" | "source" | "destination"; readonly detail: string } | null;
 }
@@ -46,7 +52,7 @@ export function doneBy(runId: string, state: StreamState | null): Done {
 
 export async function resumeFrom(spec: SyncSpec, session: WriteSession, source: Source): Promise<Start> {
   const { committed, existing } = session;
-  const anew: Start = { state: null, done: nothingDone, refill: false, unfollowed: false, other: null };
+  const anew: Start = { state: null, done: nothingDone, refill: false, deletes: null, counts: null, other: null };
   // A table that was dropped and a file that was removed or emptied start again.
   if (spec.reset || existing === null) return anew;
   if (committed.state === null) return { ...anew, refill: spec.cursor_field !== null && committed.schema !== null };
@@ -75,7 +81,8 @@ export async function resumeFrom(spec: SyncSpec, session: WriteSession, source: 
     ...anew,
     state: typeof cursor === "number" ? { ...state, cursor: String(cursor) } : state,
     done: doneBy(spec.run_id, committed.state),
-    unfollowed: (_magic?.deletes ?? null) !== spec.deletes,
+    deletes: _magic?.deletes ?? null,
+    counts: _magic?.counts ?? null,
   };
 }
 
@@ -116,13 +123,20 @@ function mapped(mapping: SyncSpec["mapping"], name: string): string {
   return mapping && Object.hasOwn(mapping, name) ? (mapping[name] as string) : name;
 }
 
-/** A source's place as it is committed. */
-export function keptState(spec: SyncSpec, reached: StreamState, done: Done): StreamState {
+/** A source's place as it is committed; `counts`: of a run that has come to its end. */
+export function keptState(
+  spec: SyncSpec,
+  { deletes }: WritePlan,
+  reached: StreamState,
+  done: Done,
+  counts?: Counts,
+): StreamState {
   const ours: Ours = {
     source: placeOf(spec.source),
     destination: placeOf(spec.destination),
     cursor_field: spec.cursor_field,
-    deletes: spec.deletes,
+    deletes,
+    ...(counts && { counts: { source_count: counts.source_count, destination_count: counts.destination_count } }),
     run: { id: spec.run_id, ...done },
   };
   return { ...reached, _magic: ours };

@@ -2,8 +2,8 @@
 import { type ErrorCode, isMagicError, MagicError } from "#contract/errors.ts";
 import type { SyncOutcome, SyncProgress, SyncProof, SyncSpec } from "#contract/sync.ts";
 import { redactText } from "#shared/redact.ts";
-import { converterOf } from "./convert.ts";
-import type { Destination, WritePlan, WriteSession } from "./destination.ts";
+import { followDeletions, followsDeletions, sameCounts, unfollowed } from "./deletions.ts";
+import type { Destination, WritePlan } from "./destination.ts";
 import { checkDrift, grown } from "./evolution.ts";
 import { moveAll } from "./move.ts";
 import { parseObjectName } from "./name.ts";
@@ -14,7 +14,6 @@ import { checkResumed, formerTable, keptState, lacksColumns, resumeFrom } from "
 import { doneOf, freshRun, outcomeOf, progressOf, type Run, refuseRejects, startOver } from "./run-record.ts";
 import { secretsOf } from "./secrets.ts";
 import { isReadByRecord, type Source, type SourceStream } from "./source.ts";
-import type { Value } from "./types.ts";
 
 export interface RunPorts {
   openSource(spec: SyncSpec): Promise<Source>;
@@ -160,7 +159,7 @@ async function attemptRun(
     // Of tables only: an emptied file starts again, and to look into one ends its reader.
     const resumed = from.state !== null && plan.kind !== "replace" && !spec.skip_idle_proof && !session.stateApart;
     const emptied = resumed && (await session.hasRows?.()) === false;
-    if (!stream.changed && !from.unfollowed && session.existing !== null) {
+    if (!stream.changed && !unfollowed(from, plan) && session.existing !== null) {
       const proof = spec.skip_idle_proof ? emptyProof : await countBoth(run, stream, session);
       if (emptied) run.warnings.push(...emptiedWarning(run, proof));
       await session.abort();
@@ -172,7 +171,8 @@ async function attemptRun(
     await moveAll(run, stream, session, plan, rawAllowed);
     if (replaces) refuseEmptying(run, plan);
     let gone = 0;
-    if (plan.deletes !== "ignore" && plan.kind === "upsert") {
+    const same = await sameCounts(run, from, stream, session, plan);
+    if (followsDeletions(plan) && !same) {
       gone = await followDeletions(run, stream, session, plan);
       // A row that has gone may have had what a record was refused for, the value of a unique column: all of them come once more.
       if (plan.deletes === "hard" && gone > 0 && run.rejects.count > 0) {
@@ -184,13 +184,13 @@ async function attemptRun(
     // What only the reading showed.
     run.warnings.push(...stream.warnings.slice(told));
     run.phase = "verify";
-    const proof = await prove(run, stream, session, plan, checksum);
+    const proof = same ?? (await prove(run, stream, session, plan, checksum));
     if (emptied) run.warnings.push(...emptiedWarning(run, proof));
     run.phase = "commit";
     // The source's locks would keep a swap waiting where both ends are one database.
     const reached = stream.endState();
     await stream.close();
-    await session.commit(reached && keptState(spec, reached, doneOf(run)));
+    await session.commit(reached && keptState(spec, plan, reached, doneOf(run), proof));
     run.written = run.read - run.rejects.count;
     return { proof, changed: replaces || gone > 0 || run.written > 0 };
   } catch (error) {
@@ -207,34 +207,6 @@ function leftBehind({ mode, deletes }: SyncSpec, plan: WritePlan): Run["warnings
   if (mode !== "cdc" || deletes !== null || plan.deletes !== "ignore") return [];
   const message = "No record is taken out of a file or sent to an endpoint as deleted: those that have gone stay.";
   return [{ code: "deletions_not_followed", message }];
-}
-
-/** Answers how many rows have gone. */
-async function followDeletions(
-  run: Run,
-  stream: SourceStream,
-  session: WriteSession,
-  plan: WritePlan,
-): Promise<number> {
-  run.dog.waiting(`the keys of ${run.spec.source.object}`);
-  if (stream.keys) return session.deleteMissing(asWritten(stream.keys(), plan, session.existing));
-  // A record that cannot be read has not gone, and an interface that gives what is new says nothing of the rest.
-  run.warnings.push({
-    code: "deletions_not_followed",
-    message: `Not all keys of ${run.spec.source.object} could be read, so nobody can tell which records have gone: no row was deleted or marked.`,
-  });
-  return 0;
-}
-
-// In the form that the rows got on their way: else none of them would be found.
-async function* asWritten(
-  keys: AsyncIterable<readonly Value[][]>,
-  { primaryKey, columns }: WritePlan,
-  existing: WriteSession["existing"],
-): AsyncGenerator<readonly Value[][]> {
-  const key = primaryKey.flatMap((name) => columns.find((column) => column.name === name) ?? []);
-  const convert = converterOf(key, existing);
-  for await (const rows of keys) yield convert ? rows.map(convert) : rows;
 }
 
 // A wrong type or a new constraint, not a source that was emptied: good rows would give place to none.

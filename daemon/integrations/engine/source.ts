@@ -122,6 +122,8 @@ export interface SourceStream {
   readonly snapshot: boolean;
   /** False: nothing changed since `state`; the run has nothing to do. */
   readonly changed: boolean;
+  /** True: a row that is not read was there, as it is, when `state` was kept; `count` counts all of them. */
+  readonly exact?: boolean;
   /** May grow while rows are read. */
   readonly warnings: readonly SyncFailure[];
   readonly partitions: readonly Partition[];

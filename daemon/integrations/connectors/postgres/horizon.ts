@@ -27,7 +27,8 @@ const MANY_WRITERS = 1_000_000;
 
 /**
  * The horizon of the transaction that `link` is in; `current`: the table with its parts, `before`: the state of the last run. `behind`: a
- * standby's, which may lag behind the server of that run: by a key what it lacks is read again, without one that would come twice.
+ * standby's, which may lag behind the server of that run: by a key what it lacks is read again, without one that would come twice. `later`:
+ * it is certainly none that lags, nor one that has lost transactions.
  */
 export async function takeHorizon(
   link: PostgresLink,
@@ -35,12 +36,13 @@ export async function takeHorizon(
   current: readonly string[],
   before: StreamState | null,
   keyed: boolean,
-): Promise<{ readonly horizon: Horizon; readonly behind: boolean }> {
+): Promise<{ readonly horizon: Horizon; readonly behind: boolean; readonly later: boolean }> {
   const { snapshot, system, timeline, standby } = await currentSnapshot(link);
   const [xmin, xmax] = snapshot.split(":");
   const earlier = horizonOf(before);
   const behind = standby && !keyed && earlier !== null && isOfOneLine(earlier, { system, timeline });
-  const taken = (horizon: Horizon) => ({ horizon: behind ? joined(earlier, horizon) : horizon, behind });
+  const later = !standby && timeline !== undefined;
+  const taken = (horizon: Horizon) => ({ horizon: behind ? joined(earlier, horizon) : horizon, behind, later });
   const known = earlier?.system === system ? (earlier.parts ?? []) : [];
   // One that was detached and comes back has been read; what was written into it meanwhile the snapshot tells. By a key it is read again:
   // where deletions are followed, its rows were taken for gone.

@@ -20,13 +20,15 @@ export interface Scope {
   readonly order: string;
   readonly endState: StreamState | null;
   readonly changed: boolean;
+  /** True: a row that is not read was there, as it is, when `state` was kept. */
+  readonly exact: boolean;
   readonly warnings: readonly SyncFailure[];
 }
 
 // Which rows an incremental run reads, and where the next one goes on.
 export async function planRead(link: PostgresLink, table: TableInfo, request: ReadRequest): Promise<Scope> {
   if (request.mode !== "incremental")
-    return { condition: null, order: "", endState: null, changed: true, warnings: [] };
+    return { condition: null, order: "", endState: null, changed: true, exact: false, warnings: [] };
   const parts = await partsOf(link, table);
   const stamped = (table.kind === "r" || table.kind === "p") && (await maySeeWriters(link, table));
   const oids = [table.oid, ...parts.map(({ oid }) => oid)];
@@ -49,7 +51,7 @@ export async function planRead(link: PostgresLink, table: TableInfo, request: Re
         : `${formatObjectName(table.object)} has no column ${JSON.stringify(field)} for the cursor.`,
     );
   if (stamped && foreign.length === 0 && request.state && (await nothingHappened(link, request.state)))
-    return { condition: "false", order: "", endState: request.state, changed: false, warnings: [] };
+    return { condition: "false", order: "", endState: request.state, changed: false, exact: true, warnings: [] };
   const from = qualified(table.object);
   request.waiting(`the greatest ${field} of ${formatObjectName(table.object)}`);
   const keyed = key.length > 0;
@@ -92,6 +94,7 @@ export async function planRead(link: PostgresLink, table: TableInfo, request: Re
       ...(taken ? { horizon: taken.horizon } : {}),
     },
     changed: true,
+    exact: false,
     warnings: [
       ...(row?.without === "true" ? [nullCursorWarning(field, name)] : []),
       ...(back && !keyed && !stamped ? [cursorWentBackWarning(field, name, String(before))] : []),
@@ -103,7 +106,9 @@ export async function planRead(link: PostgresLink, table: TableInfo, request: Re
   if (!unseen) return { condition: again, ...scope };
   const found = [...(since === null ? [] : [`${ident(field)} > ${since}`]), unseen];
   if (foreign.length > 0) found.push(`(tableoid IN (${foreign.join(", ")})${again === null ? "" : ` AND ${again}`})`);
-  return { condition: found.length === 1 ? unseen : `(${found.join(" OR ")})`, ...scope };
+  // Whoever is shown some rows only is shown others when a policy changes.
+  const exact = taken?.later === true && foreign.length === 0 && !table.filtered;
+  return { ...scope, condition: found.length === 1 ? unseen : `(${found.join(" OR ")})`, exact };
 }
 
 // Columns that the last run saw with another type, or did not see as there were none behind its last one.

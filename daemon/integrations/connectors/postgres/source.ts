@@ -98,6 +98,7 @@ async function openStream(
       schema: { columns: columns.map((column) => carried(column, spellings?.get(column.name))), primaryKey },
       snapshot: true,
       changed: scope.changed,
+      exact: scope.exact,
       warnings: [...((await hidesRows(link, table)) ? [hiddenRows(name)] : []), ...scope.warnings],
       partitions: partitionsOf(table, scope),
       rawFormats: ["pg-binary", "pg-text"],
