@@ -19,6 +19,19 @@ export function microsOf(text: string): bigint | null {
   return BigInt(days) * DAY_MICROS + BigInt(seconds) * 1_000_000n + BigInt(fraction.padEnd(6, "0"));
 }
 
+/** RFC 3339 and the forms near it; the fraction, whose digits a text's order would get wrong before a `Z`, by itself. */
+export const timeForm = /^(\d{4,}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?)(?:\.(\d+))?(Z|[+-]\d\d(?::?\d\d)?)?( BC)?$/i;
+
+/** A text that sorts as the instant does, to any fraction of a second; null for what names none. Without an offset: as if in UTC. */
+export function instantKey(text: string): string | null {
+  const [, moment = "", fraction = "", zone = "", bc = ""] = timeForm.exec(text) ?? [];
+  const micros = microsOf(`${moment.replace(/t/i, " ")}${zone.toUpperCase()}${bc}`);
+  return micros === null ? null : `${FIRST_MICROS + micros}.${fraction.replace(/(?<!0)0+$/, "")}`;
+}
+
+// So that no year that anybody writes is negative, and all have as many digits.
+const FIRST_MICROS = 10n ** 24n;
+
 /** Days since 1970-01-01; null for `infinity` and for what is no date. */
 export function daysOf(text: string): number | null {
   const micros = microsOf(text);

@@ -44,6 +44,33 @@ describe.skipIf(postgresMissing())("cursors", () => {
       expect(await ids(table)).toEqual([1, 2]);
     });
 
+  test("SQLite: times of several forms are compared as instants, each read once without a key", async () => {
+    const path = join(folder, "forms.sqlite");
+    const db = new DatabaseSync(path);
+    for (const [table, more] of [
+      ["forms_once", {}],
+      ["forms_keyed", keyed],
+    ] as const) {
+      db.exec("DROP TABLE IF EXISTS x; CREATE TABLE x (id INT, c datetime)");
+      // The same hour twice, as the clock is set back; a fraction before a Z; a blank behind a T; another offset.
+      for (const times of [
+        ["2024-10-27 02:30:00+02:00"],
+        ["2024-10-27 02:10:00+01:00", "2024-10-27T01:10:05Z"],
+        ["2024-10-27T01:10:05.5Z", "2024-10-27 01:10:06", "2024-10-26T16:10:07.000000001-09:00"],
+        ["2024-10-27T01:10:08Z"],
+        ["2024-10-27T01:10:09Z", "2024-10-27T01:10:10Z"],
+      ]) {
+        for (const time of times) db.prepare("INSERT INTO x SELECT count(*) + 1, ? FROM x").run(time);
+        const { error, records_read } = await incremental(path, "x", table, more);
+        expect(error).toBeNull();
+        expect(records_read - times.length).toBeLessThanOrEqual(more === keyed ? 1 : 0);
+        const there = db.prepare("SELECT id FROM x ORDER BY id").all();
+        expect(await ids(table)).toEqual(there.map(({ id }) => id));
+      }
+    }
+    db.close();
+  });
+
   test("without a key, records without a cursor are read once, and said to be", async () => {
     const path = join(folder, "none.jsonl");
     writeFileSync(path, '{"id":1,"c":null}\n');

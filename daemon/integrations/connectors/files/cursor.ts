@@ -4,7 +4,7 @@ import { MagicError } from "#contract/errors.ts";
 import type { SyncFailure } from "#contract/sync.ts";
 import { cursorColumn, nullCursorWarning } from "../../engine/cursor.ts";
 import type { ReadRequest, StreamState } from "../../engine/source.ts";
-import { microsOf } from "../../engine/temporal.ts";
+import { instantKey, timeForm } from "../../engine/temporal.ts";
 import type { Column, Row } from "../../engine/types.ts";
 
 export interface FileCursor {
@@ -57,12 +57,10 @@ export function cursorOf(
 type Order = "number" | "time" | "text";
 
 const number = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,9}))?$/i;
-// RFC 3339 and the forms near it; the fraction, whose digits a text's order would get wrong before a `Z`, by itself.
-const time = /^(\d{4,}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?)(?:\.(\d+))?(Z|[+-]\d\d(?::?\d\d)?)?( BC)?$/i;
 
 function orderOf(value: string): Order {
   if (/\d/.test(value) && number.test(value)) return "number";
-  return time.test(value) ? "time" : "text";
+  return timeForm.test(value) ? "time" : "text";
 }
 
 const compares: Readonly<Record<Order, (a: string, b: string) => number>> = {
@@ -141,15 +139,7 @@ function significant(text: string): { sign: number; power: number; digits: strin
   return { sign: minus === "-" ? -1 : 1, power, digits: digits.replace(/(?<!0)0+$/, "") };
 }
 
-// Without an offset: as if in UTC.
 function compareTimes(a: string, b: string): number {
-  const [x, y] = [instant(a), instant(b)];
-  if (x === null || y === null) return compareTexts(a, b);
-  return x.micros < y.micros ? -1 : x.micros > y.micros ? 1 : compareTexts(x.fraction, y.fraction);
-}
-
-function instant(text: string): { micros: bigint; fraction: string } | null {
-  const [, moment = "", fraction = "", zone = "", bc = ""] = time.exec(text) ?? [];
-  const micros = microsOf(`${moment.replace(/t/i, " ")}${zone.toUpperCase()}${bc}`);
-  return micros === null ? null : { micros, fraction: fraction.replace(/(?<!0)0+$/, "") };
+  const [x, y] = [instantKey(a), instantKey(b)];
+  return x === null || y === null ? compareTexts(a, b) : compareTexts(x, y);
 }

@@ -5,7 +5,9 @@ import type { SyncFailure } from "#contract/sync.ts";
 import { checkReachable, cursorColumn, cursorWentBackWarning, nullCursorWarning } from "../../engine/cursor.ts";
 import { readInOrder } from "../../engine/keys.ts";
 import type { ReadRequest, StreamState } from "../../engine/source.ts";
+import { instantKey } from "../../engine/temporal.ts";
 import { quote, type SqliteTable } from "./catalog.ts";
+import { INSTANT, type MixedTimes, mixedTimes } from "./times.ts";
 import type { Stored } from "./types.ts";
 
 export interface Scope {
@@ -46,15 +48,18 @@ export function planRead(db: DatabaseSync, table: SqliteTable, keyed: boolean, r
     );
   if (found.type === "real")
     checkReachable(String(found.cursor), { ...column, type: { kind: "float", bits: 64 } }, table.name);
-  const back = found.back === 1n;
+  const times = typeof found.cursor === "string" ? mixedTimes(db, from, name, found.cursor, before) : null;
+  const cursor = times?.greatest ?? found.cursor;
+  const back = times?.back ?? found.back === 1n;
+  const bound = back && keyed ? null : before;
   return {
     // A table that took another's place has rows before that one's cursor.
-    ...conditionOf(name, back && keyed ? null : before, beforeType, keyed, request.state !== null),
-    order: readInOrder(request, table.primaryKey) ? ` ORDER BY ${name}` : "",
+    ...(times && bound !== null
+      ? timesSince(name, times, bound, keyed)
+      : conditionOf(name, bound, beforeType, keyed, request.state !== null)),
+    order: readInOrder(request, table.primaryKey) ? ` ORDER BY ${times ? `${INSTANT}(${name})` : name}` : "",
     endState:
-      found.cursor === null
-        ? { cursor: before, type: beforeType ?? "null" }
-        : { cursor: textOf(found.cursor), type: found.type },
+      cursor === null ? { cursor: before, type: beforeType ?? "null" } : { cursor: textOf(cursor), type: found.type },
     warnings: [
       ...(found.without === 1n ? [nullCursorWarning(column.name, table.name)] : []),
       ...(back && !keyed ? [cursorWentBackWarning(column.name, table.name, String(before))] : []),
@@ -74,6 +79,19 @@ function conditionOf(
   return {
     condition: keyed ? ` WHERE (${name} >= ? OR ${name} IS NULL)` : ` WHERE ${name} > ?`,
     parameters: [boundOf(before, type)],
+  };
+}
+
+function timesSince(
+  name: string,
+  { low }: MixedTimes,
+  before: string,
+  keyed: boolean,
+): Pick<Scope, "condition" | "parameters"> {
+  const later = `${name} >= ? AND ${INSTANT}(${name}) ${keyed ? ">=" : ">"} ?`;
+  return {
+    condition: keyed ? ` WHERE (${later} OR ${name} IS NULL)` : ` WHERE ${later}`,
+    parameters: [low, instantKey(before)],
   };
 }
 
