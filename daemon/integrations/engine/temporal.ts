@@ -26,11 +26,11 @@ export const timeForm = /^(\d{4,}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?)(?:\.(\d
 export function instantKey(text: string): string | null {
   const [, moment = "", fraction = "", zone = "", bc = ""] = timeForm.exec(text) ?? [];
   const micros = microsOf(`${moment.replace(/t/i, " ")}${zone.toUpperCase()}${bc}`);
-  return micros === null ? null : `${FIRST_MICROS + micros}.${fraction.replace(/(?<!0)0+$/, "")}`;
+  return micros === null ? null : `${ABOVE_ALL + micros}.${fraction.replace(/(?<!0)0+$/, "")}`;
 }
 
-// So that no year that anybody writes is negative, and all have as many digits.
-const FIRST_MICROS = 10n ** 24n;
+// So that all have as many digits, before 1970 too.
+const ABOVE_ALL = 2n * 10n ** 24n;
 
 /** Days since 1970-01-01; null for `infinity` and for what is no date. */
 export function daysOf(text: string): number | null {
