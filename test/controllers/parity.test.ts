@@ -62,6 +62,8 @@ const cases: Record<string, string> = {
   "kv of a key with NUL": "return await request.kv.get('a\\0b')",
   "kv of a time that is no number": "await request.kv.set('k', 1, { ttl_s: NaN })",
   "kv of an endless time": "await request.kv.set('k', 1, { ttl_s: Infinity })",
+  "kv of a time alone": "await request.kv.set('k', 1, 60)",
+  "kv of another option": "await request.kv.set('k', 1, { ttl: 60 })",
   "kv of a bad time": "await request.kv.set('k', 1, { ttl_s: -1 })",
   "a secret": "return await request.secrets.get('TOKEN')",
   "a secret that is not listed": "return await request.secrets.get('OTHER')",

@@ -36,6 +36,8 @@ export function fakeKv(contract: TestContract, { values, expiry }: KvEntries): K
     set: async (key, value, options) => {
       const text = JSON.stringify(value);
       if (text === undefined) throw new HandlerError("invalid_request", "kv.set: the value is not JSON");
+      if (typeof (options ?? {}) !== "object" || Object.keys(options ?? {}).some((name) => name !== "ttl_s"))
+        throw new HandlerError("invalid_request", "kv.set: its options are { ttl_s }");
       contract.need({ capability: "kv:write" });
       const ttl = options?.ttl_s;
       if (ttl !== undefined && ttl !== null && !(typeof ttl === "number" && ttl > 0 && ttl <= kvLimits.ttlS))

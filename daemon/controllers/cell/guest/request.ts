@@ -66,6 +66,9 @@ export function makeRequest(invocation: Invocation, controller: Identity, log: L
         const text = stringifyJson(value);
         if (text === undefined)
           throw toError({ name: "TypeError", message: "kv.set: the value is not JSON", code: "invalid_request" });
+        // `60` or `{ ttl: 60 }` would be a key that stays for ever.
+        if (typeof (options ?? {}) !== "object" || Object.keys(options ?? {}).some((name) => name !== "ttl_s"))
+          throw toError({ name: "TypeError", message: "kv.set: its options are { ttl_s }", code: "invalid_request" });
         // As text where it is no finite number: JSON would make null of it, and the key would stay for ever.
         const ttl = options?.ttl_s;
         const ttl_s = typeof ttl === "number" && !Number.isFinite(ttl) ? StringOf(ttl) : ttl;
