@@ -241,6 +241,24 @@ test("the first page of children that stand in their parent's record is not aske
   expect(asked).toEqual(["/parents", "/parents/p/items?after=n2"]);
 });
 
+test("children that stood in their parent's record are asked for where they are read on", async () => {
+  const asked: string[] = [];
+  const origin = await vendor((request, response) => {
+    const { pathname, searchParams } = request.at;
+    asked.push(`${pathname} ${searchParams.get("since")?.slice(0, 10)}`);
+    const items = [{ id: 1, at: day("2026-01-05") }];
+    json(response, { items: pathname === "/parents" ? [{ id: "p", lines: { items } }] : items });
+  });
+  const source = manifest(origin, {
+    requester: childPath,
+    retriever: { partition_router: parentOf(origin, { lazy_read_pointer: ["lines"] }) },
+    sync: cursor,
+  });
+  const { state } = await read(source);
+  await read(source, { state });
+  expect(asked).toEqual(["/parents undefined", "/parents undefined", "/parents/p/items 2026-01-05"]);
+});
+
 test("parents with one key are one partition of a stream that has a cursor", async () => {
   let reads = 0;
   const origin = await vendor((request, response) => {

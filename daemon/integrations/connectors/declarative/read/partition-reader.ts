@@ -58,7 +58,9 @@ export function partitionReaderOf(retrieve: Retriever, cursor: Cursor | undefine
       };
       const stateVariables = cursor && begin !== null ? { [cursor.field]: begin } : {};
       const stop = (records: readonly DataRecord[]): boolean => cursor?.exhausted(records, begin) ?? false;
-      const asked = [slice, parts, stateVariables, stop, rest, partition.embedded] as const;
+      // What stands in the parent's record begins at the beginning: a partition that is read on is asked for what is new.
+      const embedded = begin === null ? partition.embedded : undefined;
+      const asked = [slice, parts, stateVariables, stop, rest, embedded] as const;
       // A cursor looks at every record.
       for await (const page of retrieve.pages(...asked, cursor ? undefined : pack)) {
         if (!Array.isArray(page)) {
