@@ -190,6 +190,14 @@ test("an answer that leads in circles is not asked for again", async () => {
   expect([asked, waits]).toEqual([11, []]);
 });
 
+test("a redirect that leads nowhere is no empty page; that nothing was modified is one", async () => {
+  let status = 302;
+  const origin = await vendor((_request, response) => response.writeHead(status).end());
+  await expect(read(manifest(origin), { waits: [] })).rejects.toThrow("/items answered 302");
+  status = 304;
+  expect((await read(manifest(origin))).records).toEqual([]);
+});
+
 test("a number that no double can be is kept as it was written", async () => {
   const origin = await vendor((_request, response) => response.end('{"items":[{"id":1e400,"n":-2E+999,"few":1e3}]}'));
   const { records } = await read(manifest(origin));

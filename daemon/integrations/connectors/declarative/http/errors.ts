@@ -1,5 +1,6 @@
 // What an answer means: success, retry, ignore, fail. Manifest filters first, then the defaults for HTTP statuses.
 import { type ErrorCode, MagicError } from "#contract/errors.ts";
+import { isRedirect } from "#contract/redirect.ts";
 import { type Context, condition, native, text } from "../context.ts";
 import { type Component, children, list, optionalText, refuseCustom, typeOf } from "../manifest/component.ts";
 import { backoffOf } from "./backoff-strategies.ts";
@@ -148,8 +149,9 @@ const FINAL: ReadonlySet<number> = new Set([
 
 function byStatus(response: HttpResponse): Verdict {
   const { status } = response;
-  const action: Action =
-    status < 400 ? "success" : status === 429 ? "rate_limited" : FINAL.has(status) ? "fail" : "retry";
+  // A redirect that arrives here says not where to: it is no empty page.
+  const final = FINAL.has(status) || isRedirect(status);
+  const action: Action = final ? "fail" : status < 400 ? "success" : status === 429 ? "rate_limited" : "retry";
   return { action, message: action === "success" ? "" : describe(response), matched: false };
 }
 
