@@ -61,7 +61,10 @@ test("an entry that comes at whatever moment of a batch's end is stored, and its
     await log.recordDurably(record("aud_1"));
     for (let tick = 0; tick < ticks; tick++) await undefined;
     await log.recordDurably(record("aud_2"));
-    expect(stored, `after ${ticks} ticks`).toEqual(["aud_1", "aud_2"]);
+    // And so is one that comes a turn later.
+    for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+    await log.recordDurably(record("aud_3"));
+    expect(stored, `after ${ticks} ticks`).toEqual(["aud_1", "aud_2", "aud_3"]);
     await log.close();
   }
 });

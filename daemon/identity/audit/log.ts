@@ -80,7 +80,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   let failing = false;
   let scheduled = false;
   let retry: NodeJS.Timeout | undefined;
-  let gathering: NodeJS.Immediate | undefined;
+  let gathering = false;
   let running: Promise<void> | undefined;
 
   function enqueue(entry: Waiting): void {
@@ -92,9 +92,18 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     }
     waiting.push(entry);
     if (entry.done) urgent++;
-    // One turn later, so that what arrives together is stored together.
-    if (pressing()) gathering ??= setImmediate(drainIfAny);
+    if (pressing()) gather();
     else schedule();
+  }
+
+  // One turn later, so that what arrives together is stored together.
+  function gather(): void {
+    if (gathering) return;
+    gathering = true;
+    setImmediate(() => {
+      gathering = false;
+      drainIfAny();
+    });
   }
 
   function schedule(): void {
@@ -118,8 +127,6 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   function drain(): Promise<void> {
     clearTimeout(retry);
     retry = undefined;
-    clearImmediate(gathering);
-    gathering = undefined;
     running ??= storeAll();
     return running;
   }
