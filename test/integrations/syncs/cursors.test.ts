@@ -72,6 +72,73 @@ describe.skipIf(postgresMissing())("cursors", () => {
     db.close();
   });
 
+  test("numbers and times kept as texts are read in the order of what they name, or refused before any is left out", async () => {
+    const path = join(folder, "texts.sqlite");
+    const db = new DatabaseSync(path);
+    await pair.source.query(
+      "CREATE TABLE texts_base (id int, c varchar(40)); CREATE VIEW texts AS SELECT * FROM texts_base",
+    );
+    const fill = async (values: readonly string[], from: number) => {
+      for (const [at, value] of values.entries()) {
+        db.prepare("INSERT INTO texts VALUES (?, ?)").run(from + at, value);
+        await pair.source.query(`INSERT INTO texts_base VALUES (${from + at}, '${value}')`);
+      }
+    };
+    const numbers = [
+      ["8", "9"],
+      ["10", "11"],
+      ["12"],
+      ["100", "99"],
+      ["12345678901234567890123"],
+      ["12345678901234567890124"],
+    ];
+    const padded = [["0098", "0099"], ["0100"]];
+    const times = [
+      ["2024-01-01T10:00:00Z"],
+      ["2024-01-01T10:00:00.5Z"],
+      ["2024-01-01 10:00:01", "2024-01-01T09:00:01-02:00"],
+    ];
+    for (const [what, values, more, refused] of [
+      ["whole", numbers, {}, null],
+      ["whole_keyed", numbers, keyed, null],
+      ["padded", padded, {}, null],
+      ["beyond", [["98", "99"], ["0100"]], {}, "numbers"],
+      ["points", [["9.5"], ["10.5"]], keyed, "numbers"],
+      ["words", [["9"], ["10", "?"]], keyed, "numbers"],
+      ["words_at_once", [[], ["9", "10", "n/a"]], {}, "numbers"],
+      ["words_of_time", [["2024-01-01"], ["unknown"]], keyed, "times"],
+      ["hexadecimal", [["0199", "01ab"], ["01ff", "0200"], ["9900"], ["9912", "99ab"]], {}, null],
+      ["times_keyed", times, keyed, null],
+      ["times", times, {}, "times"],
+    ] as const) {
+      db.exec("DROP TABLE IF EXISTS texts; CREATE TABLE texts (id INT, c TEXT)");
+      await pair.source.query("TRUNCATE texts_base");
+      let filled = 0;
+      for (const [at, some] of values.entries()) {
+        await fill(some, filled);
+        filled += some.length;
+        for (const from of [path, pair.from]) {
+          // SQLite's times are compared as instants.
+          if (what === "times" && from === path) continue;
+          const table = `texts_${what}_${from === path ? "lite" : "view"}`;
+          const { error, records_read } = await incremental(from, "texts", table, more);
+          if (refused !== null && at > 0) {
+            expect([table, error]).toMatchObject([
+              table,
+              { code: "validation_failed", message: expect.stringContaining(`whose order is not that of ${refused}`) },
+            ]);
+            continue;
+          }
+          expect([table, error]).toEqual([table, null]);
+          if (!("primary_key" in more)) expect([table, records_read]).toEqual([table, some.length]);
+          expect([table, (await ids(table)).length]).toEqual([table, filled]);
+        }
+        if (refused !== null && at > 0) break;
+      }
+    }
+    db.close();
+  });
+
   test("without a key, records without a cursor are read once, and said to be", async () => {
     const path = join(folder, "none.jsonl");
     writeFileSync(path, '{"id":1,"c":null}\n');

@@ -896,6 +896,24 @@ describe.skipIf(mysqlMissing() || postgresMissing())("mysql", () => {
     await source.query("INSERT INTO by_float VALUES (2, 15000.5), (3, 5)");
     await run("by_float");
     expect(await ids("by_float")).toEqual([1, 2]);
+    const texts: readonly (readonly [table: string, key: string, values: readonly string[]])[] = [
+      ["by_digits", "", ["9", "10", "11", "100", "99999999999999999999", "100000000000000000000"]],
+      ["by_keyed_digits", "PRIMARY KEY", ["9", "10", "11"]],
+      ["by_times", "PRIMARY KEY", ["2024-01-01T10:00:00Z", "2024-01-01 10:00:00.5", "2024-01-01T09:00:01-02:00"]],
+    ];
+    for (const [table, key, values] of texts) {
+      await source.query(`CREATE TABLE ${table} (id int ${key}, c varchar(40))`);
+      for (const [at, value] of values.entries()) {
+        await source.query(`INSERT INTO ${table} VALUES (${at}, '${value}')`);
+        expect([table, (await run(table)).error]).toEqual([table, null]);
+        expect([table, await ids(table)]).toEqual([table, values.slice(0, at + 1).map((_, id) => id)]);
+      }
+    }
+    await source.query("INSERT INTO by_digits VALUES (6, '7.5')");
+    expect((await run("by_digits")).error).toMatchObject({
+      code: "validation_failed",
+      message: expect.stringContaining('holds "99999999999999999999" and "7.5" as texts'),
+    });
     await source.query("CREATE TABLE by_bytes (id int, c binary(2)); INSERT INTO by_bytes VALUES (1, X'80FE')");
     await run("by_bytes");
     await source.query("INSERT INTO by_bytes VALUES (2, X'80FF')");

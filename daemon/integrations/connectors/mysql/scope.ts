@@ -4,6 +4,7 @@ import { cursorColumn, cursorWentBackWarning, nullCursorWarning } from "../../en
 import { readInOrder } from "../../engine/keys.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type { ReadRequest, StreamState } from "../../engine/source.ts";
+import { type TextOrder, type Texts, textOrder } from "../../engine/text-order.ts";
 import type { MysqlColumn, MysqlTable } from "./catalog.ts";
 import { ident, literal, type MysqlLink } from "./connect.ts";
 
@@ -36,13 +37,25 @@ export async function planRead(
   const [row] = await link.rows(
     `SELECT ${greatest} AS c, ${without} AS without, max(${ident(field)}) < ${since} AS back FROM ${from}`,
   );
-  const back = row?.["back"] === "1";
-  const end = row?.["c"] ?? null;
-  // A table that took another's place has rows before that one's cursor.
-  const condition = keyed ? again(column, back ? null : before) : once(column, before, end, request.state !== null);
   // An enum's members are compared as texts, and sorted by their place in its list.
   const sorted = /^(enum|set)\(/.test(column.declared) ? `CONCAT(${ident(field)})` : ident(field);
-  const order = readInOrder(request, table.primaryKey) ? ` ORDER BY ${sorted}` : "";
+  const max = row?.["c"] ?? null;
+  const texts: Texts = {
+    from,
+    field: sorted,
+    name: field,
+    object: name,
+    matches: "REGEXP",
+    one: async (sql) => Object.values((await link.rows(sql))[0] ?? {})[0] ?? null,
+  };
+  const other = column.type.kind === "string" ? await textOrder(texts, max, before, keyed) : null;
+  const back = other?.back ?? row?.["back"] === "1";
+  const end = other?.greatest ?? max;
+  // A table that took another's place has rows before that one's cursor.
+  const condition = keyed
+    ? again(column, other, back ? null : before)
+    : once(column, other, before, end, request.state !== null);
+  const order = readInOrder(request, table.primaryKey) ? ` ORDER BY ${other?.by.join(", ") ?? sorted}` : "";
   return {
     condition: `${condition === "" ? "" : ` WHERE ${condition}`}${order}`,
     endState: { cursor: end ?? before },
@@ -54,8 +67,9 @@ export async function planRead(
 }
 
 // With a key: what may have come late, and what has no cursor, whenever it came. A date before the first of all is NULL to MySQL.
-function again(column: MysqlColumn, before: string | null): string {
+function again(column: MysqlColumn, other: TextOrder | null, before: string | null): string {
   if (before === null) return "";
+  if (other?.later) return other.later;
   const name = ident(column.name);
   const since = lookBack(column, before);
   return `(${name} >= ${since}${column.nullable ? ` OR ${name} IS NULL` : ""} OR ${since} IS NULL)`;
@@ -73,10 +87,18 @@ function lookBack(column: MysqlColumn, before: string): string {
 }
 
 // Without one: each row once. The upper end matters where the engine has no snapshot (MyISAM).
-function once(column: MysqlColumn, before: string | null, end: string | null, ran: boolean): string {
+function once(
+  column: MysqlColumn,
+  other: TextOrder | null,
+  before: string | null,
+  end: string | null,
+  ran: boolean,
+): string {
   const name = ident(column.name);
-  const upTo = end === null ? `${name} IS NOT NULL` : `${name} <= ${asLiteral(column, end)}`;
-  if (before !== null) return `${name} > ${asLiteral(column, before)} AND ${upTo}`;
+  const compare =
+    other?.compare ?? ((operator: string, text: string) => `${name} ${operator} ${asLiteral(column, text)}`);
+  const upTo = end === null ? `${name} IS NOT NULL` : compare("<=", end);
+  if (before !== null) return `${compare(">", before)} AND ${upTo}`;
   return ran ? upTo : end === null ? "" : `(${upTo} OR ${name} IS NULL)`;
 }
 

@@ -5,6 +5,7 @@ import { checkReachable, cursorWentBackWarning, nullCursorWarning } from "../../
 import { readInOrder } from "../../engine/keys.ts";
 import { formatObjectName } from "../../engine/name.ts";
 import type { Partition, ReadRequest, StreamState } from "../../engine/source.ts";
+import { textOrder } from "../../engine/text-order.ts";
 import type { TableInfo } from "./catalog.ts";
 import type { PostgresLink } from "./connect.ts";
 import { nothingHappened, takeHorizon, unseenSince } from "./horizon.ts";
@@ -84,13 +85,25 @@ export async function planRead(link: PostgresLink, table: TableInfo, request: Re
   // The rows themselves tell which of them are new.
   if (!stamped) checkReachable(row?.cursor ?? null, column, name);
   const taken = stamped ? await takeHorizon(link, from, oids, request.state, keyed) : null;
-  const back = row?.back === "true";
+  const texts = {
+    from,
+    field: `${ident(field)}::text`,
+    name: field,
+    object: name,
+    // Some collations do without.
+    matches: `COLLATE "C" ~`,
+    one: async (sql: string) =>
+      Object.values((await link.rows<Record<string, string | null>>(sql))[0] ?? {})[0] ?? null,
+  } as const;
+  const asked = column.type.kind === "string" && (!stamped || foreign.length > 0);
+  const other = asked ? await textOrder(texts, row?.cursor ?? null, before, keyed) : null;
+  const back = other?.back ?? row?.back === "true";
   const scope = {
     order: readInOrder(request, table.primaryKey)
-      ? ` ORDER BY ${ident(table.object.name)}.${ident(field)} NULLS FIRST`
+      ? ` ORDER BY ${(other?.by ?? [`${ident(table.object.name)}.${ident(field)}`]).map((part) => `${part} NULLS FIRST`).join(", ")}`
       : "",
     endState: {
-      cursor: (back && taken?.behind ? null : row?.cursor) ?? before,
+      cursor: (back && taken?.behind ? null : (other?.greatest ?? row?.cursor)) ?? before,
       ...(taken ? { horizon: taken.horizon } : {}),
     },
     changed: true,
@@ -102,9 +115,9 @@ export async function planRead(link: PostgresLink, table: TableInfo, request: Re
   };
   if (!request.state) return { condition: null, ...scope };
   const unseen = stamped ? await unseenSince(link, request.state, oids, keyed, altered(table, request)) : null;
-  const again = back && keyed ? null : lookBack(ident(field), since, column, keyed);
+  const again = back && keyed ? null : (other?.later ?? lookBack(ident(field), since, column, keyed));
   if (!unseen) return { condition: again, ...scope };
-  const found = [...(since === null ? [] : [`${ident(field)} > ${since}`]), unseen];
+  const found = [...(before === null ? [] : [other?.compare(">", before) ?? `${ident(field)} > ${since}`]), unseen];
   if (foreign.length > 0) found.push(`(tableoid IN (${foreign.join(", ")})${again === null ? "" : ` AND ${again}`})`);
   // Whoever is shown some rows only is shown others when a policy changes.
   const exact = taken?.later === true && foreign.length === 0 && !table.filtered;

@@ -6,6 +6,7 @@ import { checkReachable, cursorColumn, cursorWentBackWarning, nullCursorWarning 
 import { readInOrder } from "../../engine/keys.ts";
 import type { ReadRequest, StreamState } from "../../engine/source.ts";
 import { instantKey } from "../../engine/temporal.ts";
+import { numberOrder, type Texts } from "../../engine/text-order.ts";
 import { quote, type SqliteTable } from "./catalog.ts";
 import { INSTANT, type MixedTimes, mixedTimes } from "./times.ts";
 import type { Stored } from "./types.ts";
@@ -20,7 +21,12 @@ export interface Scope {
 }
 
 // One writer at a time: a row that commits later also has been written later, so no look-back is needed but for equal values.
-export function planRead(db: DatabaseSync, table: SqliteTable, keyed: boolean, request: ReadRequest): Scope {
+export async function planRead(
+  db: DatabaseSync,
+  table: SqliteTable,
+  keyed: boolean,
+  request: ReadRequest,
+): Promise<Scope> {
   if (request.mode !== "incremental") return { condition: "", order: "", parameters: [], endState: null, warnings: [] };
   const column = cursorColumn(table.columns, request.cursorField);
   const name = quote(column.name);
@@ -48,16 +54,23 @@ export function planRead(db: DatabaseSync, table: SqliteTable, keyed: boolean, r
     );
   if (found.type === "real")
     checkReachable(String(found.cursor), { ...column, type: { kind: "float", bits: 64 } }, table.name);
-  const times = typeof found.cursor === "string" ? mixedTimes(db, from, name, found.cursor, before) : null;
-  const cursor = times?.greatest ?? found.cursor;
-  const back = times?.back ?? found.back === 1n;
+  const text = typeof found.cursor === "string" ? found.cursor : null;
+  const times = text === null ? null : mixedTimes(db, from, name, text, before);
+  const texts = textsOf(db, from, name, { name: column.name, object: table.name });
+  const numbers = await numberOrder(texts, text, beforeType === "text" ? before : null, keyed);
+  const cursor = times?.greatest ?? numbers?.greatest ?? found.cursor;
+  const back = times?.back ?? numbers?.back ?? found.back === 1n;
   const bound = back && keyed ? null : before;
   return {
     // A table that took another's place has rows before that one's cursor.
     ...(times && bound !== null
       ? timesSince(name, times, bound, keyed)
-      : conditionOf(name, bound, beforeType, keyed, request.state !== null)),
-    order: readInOrder(request, table.primaryKey) ? ` ORDER BY ${times ? `${INSTANT}(${name})` : name}` : "",
+      : numbers?.later && bound !== null
+        ? { condition: ` WHERE ${numbers.later}`, parameters: [] }
+        : conditionOf(name, bound, beforeType, keyed, request.state !== null)),
+    order: readInOrder(request, table.primaryKey)
+      ? ` ORDER BY ${times ? `${INSTANT}(${name})` : (numbers?.by.join(", ") ?? name)}`
+      : "",
     endState:
       cursor === null ? { cursor: before, type: beforeType ?? "null" } : { cursor: textOf(cursor), type: found.type },
     warnings: [
@@ -92,6 +105,22 @@ function timesSince(
   return {
     condition: keyed ? ` WHERE (${later} OR ${name} IS NULL)` : ` WHERE ${later}`,
     parameters: [low, instantKey(before)],
+  };
+}
+
+function textsOf(db: DatabaseSync, from: string, field: string, names: Pick<Texts, "name" | "object">): Texts {
+  return {
+    ...names,
+    from,
+    field,
+    matches: "REGEXP",
+    one: async (sql) => {
+      // What its REGEXP stands for.
+      db.function("regexp", { deterministic: true }, (form, text) =>
+        text === null ? null : Number(new RegExp(String(form)).test(String(text))),
+      );
+      return (Object.values(db.prepare(sql).get() ?? {})[0] ?? null) as string | null;
+    },
   };
 }
 

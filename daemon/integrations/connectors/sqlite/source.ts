@@ -75,12 +75,12 @@ function rollBack(open: () => DatabaseSync): void {
   }
 }
 
-function openStream(db: DatabaseSync, request: ReadRequest, path: string): SourceStream {
+async function openStream(db: DatabaseSync, request: ReadRequest, path: string): Promise<SourceStream> {
   const table = describeTable(db, request.object.name);
   if (!table) throw new MagicError("object_not_found", `${path} has no table ${request.object.name}.`);
   const schema = pickColumns(schemaOf(table), request, table.name);
   const from = quote(table.name);
-  const scope = planRead(db, table, schema.primaryKey.length > 0, request);
+  const scope = await planRead(db, table, schema.primaryKey.length > 0, request);
   const list = schema.columns.map(({ name }) => quote(name)).join(", ");
   const total = Number((db.prepare(`SELECT count(*) AS n FROM ${from}`).get() as { n: number }).n);
   const read = async function* (): AsyncGenerator<Batch> {
