@@ -59,9 +59,10 @@ export async function numberOrder(
   const digits = sortable.exec(max)?.[1]?.length ?? 0;
   // With as many digits before the point they sort as numbers do; texts of one length, such as hexadecimal ids, by their letters.
   const one = `^([0-9]{${digits}}([.][0-9]*)?|[0-9A-Za-z]{${max.length}})$`;
-  if (digits > 0 && (await firstOther(texts, one, before)) === null) return null;
-  const other = whole.test(max) ? await firstOther(texts, WHOLE, before) : max;
-  if (other !== null) throw refuse(texts, "numbers", other === max ? [max] : [max, other], "name another one");
+  const unlike = digits > 0 ? await firstOther(texts, one, before) : max;
+  if (unlike === null) return null;
+  const odd = whole.test(max) ? await firstOther(texts, WHOLE, before) : unlike;
+  if (odd !== null) throw refuse(texts, "numbers", odd === max ? [max] : [max, odd], "name another one");
   const by = [`length(${field})`, field];
   const greatest = await texts.one(
     `SELECT ${field} FROM ${texts.from} WHERE ${field} IS NOT NULL ORDER BY ${by.map((part) => `${part} DESC`).join(", ")} LIMIT 1`,
