@@ -1,5 +1,5 @@
 // One audit entry for every call, of every surface, refused ones too. A change that succeeded is stored before its answer leaves,
-// also where nobody is there any more to get it; everything else follows within 50 ms.
+// also where nobody is there any more to get it; everything else follows within 200 ms.
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
 import type { Outcome } from "#contract/audit.ts";

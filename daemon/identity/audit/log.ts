@@ -170,7 +170,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     return true;
   }
 
-  // Every batch of a busy daemon would replace the file twenty times a second. An anchor that is behind a little is one all the same.
+  // Every batch of a busy daemon would replace the file five times a second. An anchor that is behind a little is one all the same.
   async function anchorSoon(): Promise<void> {
     const wait = anchoredAt + ANCHOR_EVERY_MS - performance.now();
     if (wait <= 0) return writeAnchor(false);
