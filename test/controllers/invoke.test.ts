@@ -37,7 +37,7 @@ const handler = `import { defineHandler, reply, NotFound, HandlerError } from "m
      if (mode === "wait") { await new Promise((r) => setTimeout(r, request.input.ms)); return reply({ label: "waited" }); }
      if (mode === "signal") return await new Promise((r) => request.signal.addEventListener("abort", () => r({ label: "aborted" })));
      if (mode === "console") { console.log("said %s", "hello", { a: 1 }); console.error("worse"); request.log.warn("typed", { n: 1 }); }
-     if (mode === "traced") { const error = new Error("traced"); console.error(error); request.log.error("kept", { stack: error.stack }); request.log.error("held", { error: Object.assign(error, { code: "E_TRACED" }), big: 1n, deep: [{ error, big: 2n }] }); request.log.error(error, { n: 1 }); error.self = error; request.log.error("endless", { error }); }
+     if (mode === "traced") { const error = new Error("traced"); console.error(error); request.log.error("kept", { stack: error.stack }); request.log.error("held", { error: Object.assign(error, { code: "E_TRACED" }), big: 1n, deep: [{ error, big: 2n }] }); request.log.error(error, { n: 1 }); request.log.error(error, error); request.log.error(error, "words"); error.self = error; request.log.error("endless", { error }); }
      if (mode === "denied") return await request.llm.chat({ messages: [] });
      if (mode === "fetch") return await fetch("https://example.com/");
      return reply({ label: "question", id: request.id, controller: request.controller, left: request.deadline - Date.now() });
@@ -238,11 +238,16 @@ test("a stack trace shows the user's file and line", async () => {
   // And where a handler logs one itself.
   bench.logs.length = 0;
   await bench.invoke("triage", { mode: "traced" });
-  const [logged, kept, held, alone, endless] = bench.logs as { event: string; fields: Record<string, unknown> }[];
+  const [logged, kept, held, alone, both, words, endless] = bench.logs as {
+    event: string;
+    fields: Record<string, unknown>;
+  }[];
   const error = held?.fields["error"] as { stack: string };
   expect(held?.fields["deep"]).toEqual([{ error, big: "2" }]);
   expect(held?.fields).toMatchObject({ error: { name: "Error", message: "traced", code: "E_TRACED" }, big: "1" });
   expect(alone).toMatchObject({ event: "Error: traced", fields: { error: { code: "E_TRACED" }, n: 1 } });
+  expect(both?.fields).toMatchObject({ error: { code: "E_TRACED" }, fields: { code: "E_TRACED" } });
+  expect(words?.fields).toMatchObject({ error: { code: "E_TRACED" }, fields: "words" });
   expect(endless?.fields).toEqual({ fields_unreadable: expect.stringContaining("circular") });
   for (const stack of [logged?.event, kept?.fields["stack"], error.stack]) {
     expect(stack).toMatch(/^Error: traced\n +at .*controllers\/triage\/handler\.ts:\d+:/);

@@ -312,6 +312,8 @@ test("a unit test sees errors among a line's fields as the log has them", async 
     log.error("held", { error, big: 1n, own: { toJSON: () => "own" } });
     log.error("bare", error as never);
     log.error(error, { n: 1 });
+    log.error(error, error as never);
+    log.error(error, "words" as never);
     log.error("deep", { list: [{ error }] });
     return {};
   };
@@ -322,6 +324,8 @@ test("a unit test sees errors among a line's fields as the log has them", async 
     { error: said, big: "1", own: "own" },
     said,
     { error: said, n: 1 },
+    { error: said, fields: said },
+    { error: said, fields: "words" },
     deep,
   ]);
 });

@@ -57,7 +57,8 @@ export function createRequest<Input>(
   const log =
     (level: string) =>
     (message: string | Error, fields?: Record<string, unknown>): void => {
-      const all = message instanceof Error ? { error: message, ...fields } : fields;
+      const besides = typeof fields === "object" && !(fields instanceof Error) ? fields : { fields };
+      const all = message instanceof Error ? { error: message, ...besides } : fields;
       logs.push({ level, message: String(message), fields: fieldsOf(all) });
     };
   const request: HandlerRequest<Input> = {

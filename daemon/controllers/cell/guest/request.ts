@@ -157,10 +157,15 @@ interface Line {
   readonly requestId: string | undefined;
 }
 
+/** What is no map of fields (another error, a text) is one by itself. */
+function besides(fields: unknown): object {
+  return typeof fields === "object" && !(fields instanceof ErrorOf) ? { ...fields } : { fields };
+}
+
 function lineText(line: Line, said?: ReturnType<typeof readable>): string {
   const { level, message, error, fields, requestId } = line;
   try {
-    const all = error === undefined ? fields : { error, ...(fields as object | undefined) };
+    const all = error === undefined ? fields : { error, ...besides(fields) };
     return stringifyJson({ level, message, fields: all, requestId }, said) ?? "";
   } catch (thrown) {
     // What nests by the thousand is written in the plain way alone: the daemon says of it that it does.
