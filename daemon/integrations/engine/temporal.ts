@@ -3,7 +3,7 @@
 
 const DAY_MICROS = 86_400_000_000n;
 const form =
-  /^(\d{4,})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?(Z|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)?( BC)?$/;
+  /^(\d{4,7})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?)?(Z|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)?( BC)?$/;
 
 /** Microseconds since 1970-01-01 (UTC); null for `infinity` and for what is no timestamp (MySQL's zero dates, February 30th). */
 export function microsOf(text: string): bigint | null {

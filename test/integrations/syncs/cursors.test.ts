@@ -27,6 +27,7 @@ describe.skipIf(postgresMissing())("cursors", () => {
     ["a fraction before a Z", '"12:00:00Z"', '"12:00:00.5Z"', {}],
     ["offsets", '"12:00:00+02:00"', '"11:00:00Z"', {}],
     ["times before and after 1970", '"1969-12-31T23:59:59.5Z"', '"1970-01-01T00:00:00Z"', {}],
+    ["a year that no calendar has", '"2024-01-01"', `"${"9".repeat(400)}-01-01"`, {}],
     ["numbers with an exponent", "1600000000", "1.7e9", {}],
     ["numbers of different length", "9", "10", {}],
     ["a second record without a cursor, by a key", "null", "null", keyed],
