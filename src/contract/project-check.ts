@@ -29,7 +29,7 @@ export function readProject(content: string | Uint8Array, file: string): Project
 // A file that is empty (`touch magic.yaml` marks a root), or all of whose lines were commented out, is a project with every default.
 function isBlank(content: string | Uint8Array): boolean {
   const text = String(typeof content === "string" ? content : Buffer.from(content));
-  return text.split("\n").every((line) => /^\s*(#.*)?$/.test(line));
+  return text.split("\n").every((line) => /^\s*(#|$)/.test(line));
 }
 
 function references(source: Source, config: ProjectConfig): Problem[] {

@@ -117,6 +117,7 @@ test("no file, and one that is empty or has comments alone, is a project with ev
     ["", ["empty"]],
     ["\ufeff \n", ["empty"]],
     ["# nothing yet\n\n", []],
+    ["# nothing yet\r\n\r\n", []],
   ] as const) {
     await save(text);
     expect((await open()).current()).toEqual({});
