@@ -129,6 +129,18 @@ describe.skipIf(postgresMissing())("cursors", () => {
     db.close();
   });
 
+  // What .NET writes where there is no time.
+  test("SQLite: times of the first day that there is are looked back over, also where later ones have another form", async () => {
+    const path = join(folder, "zero.sqlite");
+    const db = new DatabaseSync(path);
+    db.exec("CREATE TABLE x (id INTEGER PRIMARY KEY, c text); INSERT INTO x VALUES (1, '0001-01-01 00:00:00')");
+    await incremental(path, "x", "zero", keyed);
+    db.exec("INSERT INTO x VALUES (2, '0001-01-01 00:00:00'), (3, '2024-01-01T00:00:00Z')");
+    await incremental(path, "x", "zero", keyed);
+    expect(await ids("zero")).toEqual([1, 2, 3]);
+    db.close();
+  });
+
   test("without a key, records without a cursor are read once, and said to be", async () => {
     const path = join(folder, "none.jsonl");
     writeFileSync(path, '{"id":1,"c":null}\n');
