@@ -131,7 +131,7 @@ test("formats are checked by their grammars, the international ones too", async 
     [
       "date-time",
       "2026-01-02T03:04:59.999999999999999z",
-      ["2026-02-29T00:00:00Z", "2026-01-02T03:04:05+05", "2026-01-02"],
+      ["2026-02-29T00:00:00Z", "2026-01-02T03:04:05+05", "2026-01-02\n03:04:05Z", "2026-01-02"],
     ],
   ] as const) {
     expect(await outcome(format, good), good).toBe("ok");

@@ -38,7 +38,7 @@ function isTime(text: string): boolean {
 const DAY = 24 * 60;
 
 function isDateTime(text: string): boolean {
-  return /^[t\s]$/i.test(text.charAt(10)) && fits("date", text.slice(0, 10)) && isTime(text.slice(11));
+  return /^[t ]$/i.test(text.charAt(10)) && fits("date", text.slice(0, 10)) && isTime(text.slice(11));
 }
 
 // UTS 46, as URLs do it; a host is not more than that.
