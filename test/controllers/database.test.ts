@@ -791,6 +791,20 @@ describe.skipIf(mysqlMissing())("mysql", () => {
     expect(await ask({ sql: "select '?' as a, ? as b", params: [2] })).toEqual({ rows: [{ a: "?", b: 2 }] });
   });
 
+  test("a statement that nobody waited for is undone with its transaction, and not done behind it", async () => {
+    const source = `export default async ({ db }) => {
+      await db.transaction("my", (tx) => {
+        tx.query("insert into t (id) values (?)", [99]).catch(() => {});
+        throw new Error("changed my mind");
+      }).catch(() => {});
+      await new Promise((done) => setTimeout(done, 100));
+      return (await db.query("my", "select id from t where id = 99")).rows;
+    };`;
+    const contract = { capabilities: ["db:query" as const], scopes: { db: [{ name: "my", mode: "write" as const }] } };
+    await bench.deploy("hasty", source, contract);
+    expect(await bench.invoke("hasty")).toEqual([]);
+  });
+
   test("a login that the server lets in and answers nothing keeps no connection", async () => {
     const root = await createConnection({ uri: targets["myroot"]?.url ?? "" });
     await root.query("create user expired@'%' identified by 'x' password expire");

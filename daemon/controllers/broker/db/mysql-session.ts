@@ -95,7 +95,7 @@ export function giveUp(connection: MysqlConnection): void {
   (connection as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
 }
 
-/** What the driver's promises stand on. */
+/** What the driver's promises stand on. What is asked of it is sent in that order. */
 interface Underlying extends EventEmitter {
   readonly stream: Socket;
   prepare(
@@ -103,7 +103,13 @@ interface Underlying extends EventEmitter {
     told: (error: Error | null, statement: { readonly parameters: readonly unknown[] }) => void,
   ): void;
   /** The statement that was prepared by the same text. */
-  execute(options: object, values: readonly unknown[]): { on(event: string, listener: (value: never) => void): void };
+  execute(options: object, values: readonly unknown[]): Execution;
+}
+
+interface Execution {
+  /** Called when its turn has come; null: it is over. */
+  start(...args: unknown[]): unknown;
+  on(event: string, listener: (value: never) => void): void;
 }
 
 /** `status`: the server's, after a statement that returns no rows; null after others, which cannot change it. */
@@ -123,7 +129,7 @@ async function run(
     const under = (connection as unknown as { connection: unknown }).connection as Underlying;
     const uncounted = countBytes(under.stream, reject);
     let done = false;
-    // A statement that failed emits `end` too.
+    // A statement that failed emits `end` too, and once more where it was only to be prepared.
     const over = (): void => {
       if (done) return;
       done = true;
@@ -137,40 +143,38 @@ async function run(
       reject(error);
     };
     under.on("error", lost);
-    // A prepared statement is one statement. What has no placeholder the server would take for the beginning of the next value.
+    // A prepared statement is one statement. What has no placeholder the server would take for the beginning of the next value. Both are asked
+    // for in one step: what follows, as the end of the transaction, must not get between them.
+    let query: Execution | undefined;
     under.prepare({ sql: marked.sql }, (error, statement) => {
-      if (error) return lost(error);
+      // Of an error the execution tells.
+      if (error || statement.parameters.length === marked.params.length) return;
       const [wanted, came] = [statement.parameters.length, marked.params.length];
-      if (wanted === came) execute();
-      else
-        lost(
-          new MagicError(
-            "invalid_request",
-            `the statement has placeholders for ${wanted}, and ${came} parameters came`,
-          ),
-        );
+      lost(
+        new MagicError("invalid_request", `the statement has placeholders for ${wanted}, and ${came} parameters came`),
+      );
+      if (query) query.start = () => null;
     });
+    if (done) return;
+    query = under.execute({ sql: marked.sql, typeCast }, marked.params);
     let changed = 0;
     let status: number | null = null;
     // Its rows come one by one.
-    function execute(): void {
-      const query = under.execute({ sql: marked.sql, typeCast }, marked.params);
-      query.on("result", (row: { affectedRows?: number; serverStatus?: number } & Record<string, unknown>) => {
-        if (row.constructor?.name === "ResultSetHeader") {
-          changed = Number(row.affectedRows ?? 0);
-          status = row.serverStatus ?? 0;
-        } else
-          try {
-            meter.add(Object.fromEntries(Object.entries(row).map(([key, value]) => [key, wireValue(value)])));
-          } catch (error) {
-            reject(error);
-          }
-      });
-      query.on("error", lost);
-      query.on("end", () => {
-        over();
-        resolve({ rows: meter.rows, row_count: meter.rows.length || changed, status });
-      });
-    }
+    query.on("result", (row: { affectedRows?: number; serverStatus?: number } & Record<string, unknown>) => {
+      if (row.constructor?.name === "ResultSetHeader") {
+        changed = Number(row.affectedRows ?? 0);
+        status = row.serverStatus ?? 0;
+      } else
+        try {
+          meter.add(Object.fromEntries(Object.entries(row).map(([key, value]) => [key, wireValue(value)])));
+        } catch (error) {
+          reject(error);
+        }
+    });
+    query.on("error", lost);
+    query.on("end", () => {
+      over();
+      resolve({ rows: meter.rows, row_count: meter.rows.length || changed, status });
+    });
   });
 }
