@@ -51,6 +51,11 @@ export function dateOf(days: number): string {
   return date + bc;
 }
 
+/** Where texts of times are looked back to: offsets of two differ by less than two days. Before the first year a date is no text of this order. */
+export function lookBackFrom(days: number): string {
+  return dateOf(Math.max(days - 2, daysFromCivil(1, 1, 1)));
+}
+
 /** `HH:MM:SS[.ffffff]` of microseconds since midnight. */
 export function timeOf(micros: bigint): string {
   const two = (value: bigint) => String(value).padStart(2, "0");

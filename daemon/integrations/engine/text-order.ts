@@ -1,7 +1,7 @@
 // Texts as a cursor, in databases, which compare them letter by letter: among numbers kept as texts `9` is the greatest, and a later 10
 // would never be read; among times of several forms a `Z` stands behind a fraction, a `T` behind a blank.
 import { MagicError } from "#contract/errors.ts";
-import { dateOf, daysOf, instantKey, timeForm } from "./temporal.ts";
+import { daysOf, instantKey, lookBackFrom, timeForm } from "./temporal.ts";
 
 /** A column of texts in its source's SQL. */
 export interface Texts {
@@ -110,7 +110,7 @@ async function timeOrder(
   if (day === null) return null;
   const { field } = texts;
   const compare: TextOrder["compare"] = (operator, text) => `${field} ${operator} '${text}'`;
-  const low = dateOf(day - 2);
+  const low = lookBackFrom(day);
   const other = await firstOther(texts, formOf(last), null, ` AND ${compare(">=", low)}`);
   if (other === null) return null;
   if (!keyed) throw refuse(texts, "times", [last, other], "name a key with --primary-key, or another cursor field");

@@ -1,12 +1,10 @@
 // Times as a cursor. SQLite keeps them as texts, in whatever form each writer chose: `T` or a blank between date and time, `Z`, an offset or
 // none, a fraction or none. Such texts sort as the instants do only where all have one form.
 import type { DatabaseSync } from "node:sqlite";
-import { dateOf, daysFromCivil, daysOf, instantKey } from "../../engine/temporal.ts";
+import { daysOf, instantKey, lookBackFrom } from "../../engine/temporal.ts";
 
 /** In SQL: a text's instantKey. */
 export const INSTANT = "magic_instant";
-
-const FIRST_DAY = daysFromCivil(1, 1, 1);
 
 export interface MixedTimes {
   /** No instant behind the last run's is a lower text. */
@@ -28,8 +26,7 @@ export function mixedTimes(
   const days = [max, before ?? max].map((text) => (instantKey(text) === null ? null : daysOf(text.slice(0, 10))));
   const [one, other] = days;
   if (one == null || other == null) return null;
-  // Offsets of two times differ by less than two days; before the first year a date is no text of this order.
-  const low = dateOf(Math.max(Math.min(one, other) - 2, FIRST_DAY));
+  const low = lookBackFrom(Math.min(one, other));
   if (low > max) return null;
   const forms = db.prepare(
     `SELECT min(form) <> max(form) AS mixed FROM (SELECT ${formOf(name)} AS form FROM ${from} WHERE ${name} >= ? UNION ALL SELECT ${formOf("?2")})`,
