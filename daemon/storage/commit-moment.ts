@@ -2,7 +2,7 @@
 // costs a busy daemon more than the rows in it.
 
 /** The longest that anything waits for the next moment. */
-const EVERY_MS = 200;
+const EVERY_MS = 500;
 
 let waiting: (() => void)[] = [];
 

@@ -18,7 +18,7 @@ export interface AuditStore {
 }
 
 export interface AuditLog {
-  /** Puts it in the next batch: stored within 200 ms; lost if the process is killed before. */
+  /** Puts it in the next batch: stored within 500 ms; lost if the process is killed before. */
   record(record: AuditRecord): void;
   /** Resolves when it is stored. */
   recordDurably(record: AuditRecord): Promise<void>;
@@ -46,7 +46,7 @@ export interface AuditLogOptions {
 
 const BATCH = 1_000;
 const RETRY_MS = 1_000;
-const ANCHOR_EVERY_MS = 500;
+const ANCHOR_EVERY_MS = 1_000;
 /** Entries that wait at most; beyond it the database has failed for long, and memory is worth more. */
 const MAX_WAITING = 100_000;
 
@@ -170,7 +170,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     return true;
   }
 
-  // Every batch of a busy daemon would replace the file five times a second. An anchor that is behind a little is one all the same.
+  // Every batch of a busy daemon would replace the file. An anchor that is behind a little is one all the same.
   async function anchorSoon(): Promise<void> {
     const wait = anchoredAt + ANCHOR_EVERY_MS - performance.now();
     if (wait <= 0) return writeAnchor(false);

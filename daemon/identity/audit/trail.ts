@@ -29,7 +29,7 @@ export interface AuditedCall {
 }
 
 export interface AuditTrail {
-  /** Stored within 200 ms; a process that is killed before loses it. */
+  /** Stored within 500 ms; a process that is killed before loses it. */
   record(call: AuditedCall): void;
   /** Stored when it resolves. */
   recordDurably(call: AuditedCall): Promise<void>;
