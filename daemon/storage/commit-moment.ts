@@ -4,15 +4,16 @@
 /** The longest that anything waits for the next moment. */
 const EVERY_MS = 500;
 
-let waiting: (() => void)[] = [];
+let waiting = new Set<() => void>();
 
-/** Runs it at the next common moment, in one step with whatever else waits for that. It must not throw. */
+/** Runs it once at the next common moment, however often it is asked for, in one step with whatever else waits for that. It must not throw. */
 export function atCommitMoment(run: () => void): void {
-  if (waiting.push(run) === 1) setTimeout(runAll, EVERY_MS).unref();
+  if (waiting.size === 0) setTimeout(runAll, EVERY_MS).unref();
+  waiting.add(run);
 }
 
 function runAll(): void {
   const due = waiting;
-  waiting = [];
+  waiting = new Set();
   for (const run of due) run();
 }

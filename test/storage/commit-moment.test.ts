@@ -13,10 +13,13 @@ test("what waits for a commit comes in one step, and what begins to wait meanwhi
       next.resolve();
     });
   });
-  atCommitMoment(() => {
+  const audit = () => {
     seen.push("audit");
     first.resolve();
-  });
+  };
+  // Asked for twice, it runs once.
+  atCommitMoment(audit);
+  atCommitMoment(audit);
   await first.promise;
   expect(seen).toEqual(["ledger", "audit", "a step later"]);
   // The timer of a moment holds no process; this one stays for it.

@@ -50,7 +50,6 @@ const MAX_WAITING = 100_000;
 
 export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logger): Ledger {
   let waiting: string[] = [];
-  let scheduled = false;
   let retry: NodeJS.Timeout | undefined;
   let flushing: Promise<void> | undefined;
   let lost = 0;
@@ -69,12 +68,11 @@ export function createLedger(store: LedgerStore, budgets: Budgets, logger: Logge
   let refused: BudgetChanges[] = [];
 
   const schedule = (): void => {
-    if (closed || scheduled || retry) return;
-    scheduled = true;
-    atCommitMoment(() => {
-      scheduled = false;
-      if (!closed) void flush().catch(() => undefined);
-    });
+    if (!closed && !retry) atCommitMoment(flushUnlessClosed);
+  };
+
+  const flushUnlessClosed = (): void => {
+    if (!closed) void flush().catch(() => undefined);
   };
 
   const retryLater = (): void => {

@@ -78,7 +78,6 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   /** How many of them somebody waits for. */
   let urgent = 0;
   let failing = false;
-  let scheduled = false;
   let retry: NodeJS.Timeout | undefined;
   let gathering = false;
   let running: Promise<void> | undefined;
@@ -107,12 +106,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   }
 
   function schedule(): void {
-    if (scheduled || retry) return;
-    scheduled = true;
-    atCommitMoment(() => {
-      scheduled = false;
-      drainIfAny();
-    });
+    if (!retry) atCommitMoment(drainIfAny);
   }
 
   function drainIfAny(): void {
